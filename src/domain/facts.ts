@@ -1,0 +1,241 @@
+import type { Unreachable } from './command.ts';
+import type { EngineName, RecipeEdit } from './recipe.ts';
+
+/** What was seen, or why it could not be seen. Unknown is not zero, and not fine. */
+export type Fact<T> =
+  | { readonly known: true; readonly value: T }
+  | { readonly known: false; readonly why: string };
+
+export function known<T>(value: T): Fact<T> {
+  return { known: true, value };
+}
+export function unknown(why: string): { readonly known: false; readonly why: string } {
+  return { known: false, why };
+}
+/** The value, or undefined where it is unknown: only where an unknown value is handled on the same line. */
+export function valueIf<T>(fact: Fact<T> | undefined): T | undefined {
+  return fact?.known ? fact.value : undefined;
+}
+
+export type HostFacts = {
+  readonly hostname: string;
+  readonly machineId: string;
+  readonly bootId: string;
+  readonly os: string;
+  readonly kernel: string;
+  /** `uname -m`: aarch64, x86_64 … */
+  readonly arch: string;
+  readonly user: string;
+  readonly uid: number;
+  readonly home: string;
+  /** What the host's own name resolves to on the host itself. */
+  readonly ownAddresses: Fact<readonly string[]>;
+  readonly pageBytes: number;
+};
+
+/** From /proc/meminfo, in bytes. */
+export type MemoryFacts = {
+  readonly totalBytes: number;
+  readonly freeBytes: number;
+  readonly availableBytes: number;
+  readonly cachedBytes: number;
+  readonly dirtyBytes: number;
+  readonly sharedBytes: number;
+  readonly slabBytes: number;
+  readonly swapTotalBytes: number;
+  readonly swapFreeBytes: number;
+};
+
+export type Gpu = {
+  readonly index: number;
+  readonly name: string;
+  readonly uuid: string;
+  /** GB10 and the like: the GPU's memory is the host's memory. */
+  readonly unified: boolean;
+  readonly totalBytes: Fact<number>;
+  readonly freeBytes: Fact<number>;
+  readonly driver: string;
+};
+
+/** Who a process belongs to, from its cgroup; decides the means by which it is stopped and given back. */
+export type Owner =
+  | {
+      readonly kind: 'container';
+      readonly runtime: 'docker' | 'podman';
+      readonly id: string;
+      readonly name: string;
+      readonly image: string;
+      readonly restartPolicy: Fact<string>;
+      readonly autoRemove: Fact<boolean>;
+      readonly composeProject?: string;
+    }
+  | {
+      readonly kind: 'unit';
+      readonly unit: string;
+      readonly restart: Fact<string>;
+      readonly userUnitUid?: number;
+    }
+  | { readonly kind: 'process'; readonly environmentReadable: boolean }
+  /** A rank that firstlight started itself. */
+  | { readonly kind: 'rank'; readonly name: string }
+  /** Kubernetes, containerd, rootless runtimes, desktop … : seen, named, left alone. */
+  | { readonly kind: 'untouchable'; readonly what: string };
+
+/** Somebody who holds memory. One per owner: all processes of a container or unit are one holder. */
+export type Holder = {
+  /** Stable while it is the same thing: container id, unit with its main pid's start, or pid with its start. */
+  readonly identity: string;
+  /** As a person calls it: container name, unit, or the short command. */
+  readonly name: string;
+  readonly owner: Owner;
+  readonly user: string;
+  readonly pid: number;
+  /** /proc/PID/stat field 22, clock ticks since boot; guards against a reused pid. */
+  readonly startTicks: string;
+  /** Seconds it has been running, by the node's clock. */
+  readonly ageSeconds: Fact<number>;
+  /** Command line, secrets masked. */
+  readonly command: string;
+  readonly gpuBytes: Fact<number>;
+  readonly residentBytes: Fact<number>;
+  /** The larger of the two: what stopping it should give back. */
+  readonly bytes: number;
+  readonly listens: readonly number[];
+  /** Display servers and the like: never proposed to be stopped. */
+  readonly protectedWhy?: string;
+};
+
+export type Container = {
+  readonly runtime: 'docker' | 'podman';
+  readonly id: string;
+  readonly name: string;
+  readonly image: string;
+  readonly state: string;
+  readonly restartPolicy: string;
+  readonly autoRemove: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+};
+
+export type ListeningPort = {
+  readonly address: string;
+  readonly port: number;
+  readonly pid: Fact<number>;
+  readonly process: Fact<string>;
+};
+
+export type NetworkInterface = {
+  readonly name: string;
+  readonly up: boolean;
+  readonly mtu: number;
+  readonly speedMbps: Fact<number>;
+  readonly addresses: readonly { readonly address: string; readonly prefix: number }[];
+  /** Names of other nodes whose fabric address is routed over this interface. */
+  readonly reaches: readonly string[];
+};
+
+export type RdmaDevice = {
+  readonly device: string;
+  readonly interfaceName: Fact<string>;
+  readonly active: boolean;
+  readonly rateGbps: Fact<number>;
+};
+
+export type ModelFile = { readonly name: string; readonly bytes: number };
+
+export type ModelFacts =
+  | { readonly present: false; readonly path: string }
+  | {
+      readonly present: true;
+      readonly path: string;
+      /** config.json as parsed, unvalidated. */
+      readonly config: Fact<Readonly<Record<string, unknown>>>;
+      /** metadata.total_size of model.safetensors.index.json. */
+      readonly indexBytes: Fact<number>;
+      /** Weight files the index names that are absent or empty. */
+      readonly missingFiles: readonly string[];
+      readonly files: readonly ModelFile[];
+    };
+
+/** An engine that could be started on this node: an image, or a program. */
+export type EngineFacts = {
+  readonly engine: EngineName;
+  readonly where:
+    | { readonly in: 'docker'; readonly image: string; readonly imageId: string; readonly arch: string }
+    | { readonly in: 'process'; readonly program: string };
+  readonly version: Fact<string>;
+};
+
+/** A rank that firstlight started on this node, from the node's own record. */
+export type RankRecord = {
+  readonly name: string;
+  readonly recipe: string;
+  readonly engine: EngineName;
+  readonly rank: number;
+  readonly run: string;
+  readonly attempt: number;
+  readonly in: 'docker' | 'process';
+  /** Digest of the recipe file, of the effective recipe, and the edits between the two. */
+  readonly recipeDigest: string;
+  readonly effectiveDigest: string;
+  readonly edits: readonly RecipeEdit[];
+  readonly startedAt: string;
+  readonly state: 'starting' | 'running' | 'ended';
+  readonly exitCode: Fact<number>;
+  /** Set once this rank's server was proved to answer. */
+  readonly servingSince?: string;
+  readonly folder: string;
+  readonly logBytes: number;
+};
+
+/** An undo that waits on the node: what was stopped and is not given back. */
+export type UndoRecord = {
+  readonly id: string;
+  readonly run: string;
+  readonly title: string;
+  readonly at: string;
+  readonly sudo: boolean;
+  /** `pending` until the step ran and until it was given back. */
+  readonly state: 'pending' | 'restored';
+};
+
+export type LockRecord = {
+  readonly owner: string;
+  readonly run: string;
+  readonly since: string;
+  readonly ageSeconds: number;
+  readonly host: string;
+  readonly pid: number;
+};
+
+export type DiskFacts = { readonly path: string; readonly totalBytes: number; readonly freeBytes: number };
+
+/** All that one look saw on one node. Never remembered across looks. */
+export type NodeFacts =
+  | { readonly node: string; readonly at: string; readonly reached: false; readonly failure: Unreachable }
+  | {
+      readonly node: string;
+      readonly at: string;
+      readonly reached: true;
+      readonly milliseconds: number;
+      readonly host: Fact<HostFacts>;
+      /** Node's clock minus ours, seconds; the error is half the round trip. */
+      readonly clockOffsetSeconds: Fact<number>;
+      readonly memory: Fact<MemoryFacts>;
+      readonly gpus: Fact<readonly Gpu[]>;
+      readonly holders: Fact<readonly Holder[]>;
+      readonly containers: Fact<readonly Container[]>;
+      readonly ports: Fact<readonly ListeningPort[]>;
+      readonly interfaces: Fact<readonly NetworkInterface[]>;
+      readonly rdma: Fact<readonly RdmaDevice[]>;
+      readonly disks: Fact<readonly DiskFacts[]>;
+      /** Absent when no recipe was given to the look. */
+      readonly model?: Fact<ModelFacts>;
+      readonly engines: Fact<readonly EngineFacts[]>;
+      /** How root can be had: without a password, with one, or not at all. */
+      readonly sudo: Fact<'free' | 'password' | 'none'>;
+      readonly ranks: Fact<readonly RankRecord[]>;
+      readonly owed: Fact<readonly UndoRecord[]>;
+      readonly lock: Fact<LockRecord | null>;
+    };
+
+export type ReachedFacts = Extract<NodeFacts, { reached: true }>;

@@ -1,0 +1,23 @@
+/** What a look wants to know beyond the host itself. */
+export type LookRequest = {
+  /** The model's folder to look into, or undefined without a recipe. */
+  readonly modelPath: string | undefined;
+  /** Images and programs to look for, by engine. */
+  readonly images: readonly { readonly engine: 'sglang' | 'vllm'; readonly image: string }[];
+  readonly programs: readonly { readonly engine: 'sglang' | 'vllm'; readonly program: string }[];
+  /** Fabric addresses of the other nodes: which interface reaches them. */
+  readonly peers: readonly { readonly node: string; readonly address: string }[];
+};
+
+/**
+ * One part of the look: a POSIX sh script that works with busybox tools, runs in its own subshell under its
+ * own timeout with stdin from /dev/null, LC_ALL=C, and `$R` set to the root prefix (empty on every real host).
+ */
+export type Probe = { readonly name: string; readonly script: string; readonly timeoutSeconds: number };
+
+export type ProbeOutput = {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly timedOut: boolean;
+};

@@ -1,0 +1,132 @@
+import { z } from 'zod';
+
+export const ENGINES = ['sglang', 'vllm'] as const;
+export type EngineName = (typeof ENGINES)[number];
+
+const engine = z.enum(ENGINES);
+const positive = z.number().int().min(1);
+/** "6GiB", "512 MiB", 6442450944 → bytes. */
+const size = z
+  .union([
+    z.number().int().min(0),
+    z.string().regex(/^\s*\d+(\.\d+)?\s*(B|KiB|MiB|GiB|TiB|KB|MB|GB|TB)?\s*$/, 'is not a size such as 6GiB'),
+  ])
+  .transform((value) => (typeof value === 'number' ? value : sizeBytes(value)));
+
+const UNITS: Readonly<Record<string, number>> = {
+  B: 1,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+};
+
+function sizeBytes(text: string): number {
+  const match = /^\s*(\d+(?:\.\d+)?)\s*(\w*)\s*$/.exec(text);
+  return Math.round(Number(match?.[1]) * (UNITS[match?.[2] || 'B'] ?? 1));
+}
+
+const parser = z.union([z.literal('auto'), z.literal('none'), z.string().regex(/^[A-Za-z0-9][\w.-]*$/)]);
+const envName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not an environment variable name');
+const name = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'must be letters, digits, ".", "_" and "-"');
+const text = z.string().refine((value) => !value.includes('\0'), 'holds a NUL character');
+
+/** What is wanted. Unknown keys are refused; every default is written here and nowhere else. */
+export const recipeSchema = z.strictObject({
+  recipe: name,
+  model: text.min(1).refine((value) => !value.startsWith('-'), 'looks like an option'),
+  /** The model's folder, the same on every node. */
+  path: text.regex(/^\//, 'must be an absolute path'),
+  nodes: z.array(z.string()).min(1).optional(),
+  engines: z
+    .array(engine)
+    .min(1)
+    .refine((list) => new Set(list).size === list.length, 'names an engine twice'),
+  layout: z.strictObject({
+    nodes: positive,
+    tensor: positive.default(1),
+    pipeline: positive.default(1),
+    expert: positive.default(1),
+    data: positive.default(1),
+  }),
+  context: positive.optional(),
+  sequences: positive.optional(),
+  memory: z
+    .strictObject({
+      fraction: z.union([z.literal('auto'), z.number().gt(0).lt(1)]).default('auto'),
+      reserve: size.default(6 * 2 ** 30),
+    })
+    .prefault({}),
+  run: z.discriminatedUnion('in', [
+    z.strictObject({
+      in: z.literal('docker'),
+      image: z.partialRecord(engine, z.string().regex(/^[A-Za-z0-9][\w./:@-]*$/, 'is not an image name')),
+      volumes: z
+        .array(text.regex(/^\/[^:]*:\/[^:]*(:[a-zA-Z,]+)?$/, 'must be /host/path:/container/path[:ro]'))
+        .default([]),
+    }),
+    z.strictObject({
+      in: z.literal('process'),
+      /** The engine's program and leading arguments; default is the engine's own name on PATH (or in `venv`). */
+      command: z.partialRecord(engine, z.union([text.min(1), z.array(text).min(1)])).default({}),
+      venv: text.regex(/^\//, 'must be an absolute path').optional(),
+    }),
+  ]),
+  /** `auto`: each rank gets its own node's addresses and interfaces. `engine`: left to the engine. */
+  network: z.enum(['auto', 'engine']).default('auto'),
+  serve: z
+    .strictObject({
+      port: z.number().int().min(1).max(65535).default(30000),
+      listen: z.enum(['loopback', 'fabric', 'all']).default('loopback'),
+      name: name.optional(),
+      reasoning: parser.default('auto'),
+      tools: parser.default('auto'),
+      apiKey: z.strictObject({ env: envName }).optional(),
+    })
+    .prefault({}),
+  /** Head port of the rendezvous (TCPStore). */
+  rendezvousPort: z.number().int().min(1).max(65500).default(20000),
+  args: z.partialRecord(engine, z.array(text)).default({}),
+  env: z.record(envName, z.union([text, z.number(), z.boolean()]).transform(String)).default({}),
+  check: z
+    .strictObject({ prompt: text.min(1), expect: text.min(1) })
+    .default({ prompt: 'What is 12 times 17? Answer with the number.', expect: '204' }),
+});
+
+export type Recipe = z.output<typeof recipeSchema>;
+/** A recipe as read: with the file's path and the digest of its meaning (defaults folded in). */
+export type RecipeFile = { readonly file: string; readonly recipe: Recipe; readonly digest: string };
+
+/** One change to what is wanted, made by a remedy; `path` is dotted. The file itself is never changed. */
+export type RecipeEdit = { readonly path: string; readonly from: unknown; readonly to: unknown };
+
+/** The name the model is served under. */
+export function servedName(recipe: Recipe): string {
+  return recipe.serve.name ?? recipe.recipe;
+}
+
+/** The recipe with edits folded in; throws a plain Error when the result is no recipe (our bug). */
+export function editRecipe(recipe: Recipe, edits: readonly RecipeEdit[]): Recipe {
+  const copy: unknown = structuredClone(recipe);
+  for (const edit of edits) setPath(copy, edit.path.split('.'), edit.to);
+  return recipeSchema.parse(copy);
+}
+
+function setPath(target: unknown, path: readonly string[], value: unknown): void {
+  const [head, ...rest] = path;
+  if (head === undefined || typeof target !== 'object' || target === null)
+    throw new Error('a recipe edit has no such path');
+  if (rest.length === 0) {
+    if (value === undefined) Reflect.deleteProperty(target, head);
+    else Reflect.set(target, head, value);
+    return;
+  }
+  if (Reflect.get(target, head) === undefined) Reflect.set(target, head, {});
+  setPath(Reflect.get(target, head), rest, value);
+}

@@ -1,0 +1,35 @@
+import type { Event, EventBody } from '../domain/event.ts';
+
+export type RunSummary = {
+  readonly run: string;
+  readonly number: number;
+  readonly startedAt: string;
+  readonly events: number;
+};
+
+/** Append-only store of events; write, then publish. The only thing that knows SQLite is its implementation. */
+export interface Journal {
+  readonly folder: string;
+  /** A new run's id: `<number>`, counted up per journal. */
+  newRun(): string;
+  append(run: string, body: EventBody): Event;
+  read(run: string, afterSeq?: number): readonly Event[];
+  runs(): readonly RunSummary[];
+  /** Called for each event appended by this process, in order, after it is written. */
+  subscribe(listener: (event: Event) => void): () => void;
+  /** Absolute path of one rank's log of one attempt. */
+  logFile(run: string, attempt: number, rank: number): string;
+  /** Appends lines to that file, each as `<ms>\t<text>\n`. */
+  appendLog(
+    run: string,
+    attempt: number,
+    rank: number,
+    lines: readonly { readonly at: number; readonly text: string }[],
+  ): void;
+  readLog(
+    run: string,
+    attempt: number,
+    rank: number,
+  ): readonly { readonly line: number; readonly at: number; readonly text: string }[];
+  close(): void;
+}

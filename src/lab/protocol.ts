@@ -1,0 +1,60 @@
+/**
+ * How a process of the embedded lab asks its world. Every stand-in and every engine process opens one TCP
+ * connection to 127.0.0.1:`port` from `FIRSTLIGHT_LAB=<port>:<token>:<host name>`, and sends one JSON object a
+ * line; each gets one JSON object back, in order. The world takes the connection's end for the process's end:
+ * a killed engine gives its memory back because the kernel closes its socket, not because it said so.
+ */
+export type LabRequest =
+  | {
+      readonly op: 'hello';
+      readonly token: string;
+      readonly host: string;
+      readonly pid: number;
+      readonly ppid: number;
+      readonly uid: string;
+      readonly argv: readonly string[];
+    }
+  /** A stand-in tool: the world answers with what it prints. */
+  | {
+      readonly op: 'tool';
+      readonly tool: string;
+      readonly argv: readonly string[];
+      readonly stdin: string;
+      readonly env: Readonly<Record<string, string>>;
+    }
+  /** This process now holds that many bytes in all; refused when the host has not got them free (`MemFree`-like, cache not counted). */
+  | { readonly op: 'hold'; readonly bytes: number; readonly gpu: boolean }
+  | { readonly op: 'memory' }
+  /** Reading model files warms the page cache by that many bytes. */
+  | { readonly op: 'read-files'; readonly bytes: number }
+  /** getaddrinfo on this host: its own etc/hosts file, then the lab's names. */
+  | { readonly op: 'resolve'; readonly name: string }
+  | { readonly op: 'interface'; readonly name: string }
+  /** A real loopback port that stands for address:port on this host. `0` as port asks for a free one. */
+  | { readonly op: 'listen'; readonly address: string; readonly port: number; readonly realPort: number }
+  | { readonly op: 'dial'; readonly address: string; readonly port: number };
+
+export type LabReply =
+  | { readonly ok: true }
+  | { readonly ok: true; readonly stdout: string; readonly stderr: string; readonly code: number }
+  | {
+      readonly ok: true;
+      readonly totalBytes: number;
+      readonly freeBytes: number;
+      readonly availableBytes: number;
+      readonly unified: boolean;
+    }
+  | { readonly ok: true; readonly addresses: readonly string[] }
+  | { readonly ok: true; readonly port: number; readonly realPort: number }
+  | {
+      readonly ok: false;
+      readonly error:
+        | 'out-of-memory'
+        | 'EADDRINUSE'
+        | 'ECONNREFUSED'
+        | 'ETIMEDOUT'
+        | 'EHOSTUNREACH'
+        | 'ENOENT'
+        | 'EPERM';
+      readonly text: string;
+    };

@@ -1,0 +1,33 @@
+import type { Cluster } from '../domain/cluster.ts';
+import type { Journal } from '../journal/journal.ts';
+import type { Hosts, Secrets } from '../remote/host.ts';
+
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Resolves after the time, or rejects with the signal's reason. */
+  wait(milliseconds: number, signal: AbortSignal): Promise<void>;
+}
+
+/** What a live face may show and no journal keeps: log lines and the memory beat of a rank's node. */
+export type Live =
+  | {
+      readonly kind: 'lines';
+      readonly rank: number;
+      readonly node: string;
+      readonly lines: readonly string[];
+    }
+  | { readonly kind: 'beat'; readonly node: string; readonly availableBytes: number | undefined };
+
+/** The only thing with hands. */
+export interface World {
+  readonly cluster: Cluster;
+  readonly hosts: Hosts;
+  readonly secrets: Secrets;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly live: (update: Live) => void;
+  readonly controller: { readonly host: string; readonly user: string; readonly pid: number };
+  readonly version: string;
+}
