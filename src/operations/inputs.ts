@@ -1,0 +1,97 @@
+import { z } from 'zod';
+
+const recipeFile = z.string().describe('recipe file').meta({ positional: true });
+const ids = z
+  .array(z.string())
+  .default([])
+  .describe('steps you allow, by the ids that plan shows; comma-separated or repeated');
+const runId = z.string().optional().describe('run number; the latest if left out').meta({ positional: true });
+
+/** Input of every operation: the CLI's flags, and later the HTTP and MCP schemas, come from these. */
+export const inputs = {
+  init: z.strictObject({
+    nodes: z
+      .array(z.string())
+      .default([])
+      .describe('NAME=DESTINATION[,jump=…,port=…,user=…,fabric=…,key=…]; asked for when left out')
+      .meta({ positional: true, example: 'spark-a=aurora@10.1.230.180 spark-b=192.168.200.13,jump=spark-a' }),
+    name: z.string().default('sparks').describe('name of the cluster'),
+    user: z.string().optional().describe('user on every node'),
+    sshConfig: z.string().optional().describe('an ssh_config file to include'),
+    force: z.boolean().default(false).describe('write over an existing file'),
+    probe: z.boolean().default(true).describe('look at the hosts before writing'),
+  }),
+  check: z.strictObject({
+    recipe: recipeFile.optional().meta({ positional: true, example: 'recipe.yaml' }),
+  }),
+  plan: z.strictObject({
+    recipe: recipeFile.meta({ positional: true, example: 'recipe.yaml' }),
+    why: z.boolean().default(false).describe('where each number comes from'),
+    replace: z.boolean().default(false).describe('plan as if ranks that serve another recipe may be stopped'),
+  }),
+  up: z.strictObject({
+    recipe: recipeFile.meta({ positional: true, example: 'recipe.yaml' }),
+    consent: ids,
+    plan: z.string().optional().describe('go on only while the plan has this digest'),
+    replace: z.boolean().default(false).describe('stop ranks of ours that serve another recipe'),
+    wait: z.boolean().default(false).describe('wait for consent that is given elsewhere'),
+  }),
+  status: z.strictObject({}),
+  logs: z.strictObject({
+    run: runId.meta({ positional: true, example: '14 --rank 1 --stage weights' }),
+    attempt: z.coerce.number().int().optional().describe('attempt; the last if left out'),
+    rank: z.coerce.number().int().optional().describe('one rank only'),
+    stage: z
+      .string()
+      .optional()
+      .describe('one stage only: start, rendezvous, weights, kv, graphs, warmup, serving'),
+    line: z.coerce.number().int().optional().describe('around this line of the rank (needs --rank)'),
+    tail: z.coerce.number().int().optional().describe('the last N lines only'),
+    follow: z.boolean().default(false).describe('go on as lines come'),
+  }),
+  runs: z.strictObject({
+    limit: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .default(20)
+      .describe('how many, newest first')
+      .meta({ example: '--limit 5' }),
+  }),
+  show: z.strictObject({ run: runId.meta({ positional: true, example: '14' }) }),
+  diagnose: z.strictObject({ run: runId.meta({ positional: true, example: '14' }) }),
+  chat: z.strictObject({
+    prompt: z.string().describe('what to ask').meta({ positional: true, example: '"What is 12 times 17?"' }),
+    maxTokens: z.coerce.number().int().min(1).default(1024).describe('longest answer, in tokens'),
+    system: z.string().optional().describe('system prompt'),
+  }),
+  down: z.strictObject({
+    recipe: recipeFile
+      .optional()
+      .describe('stop this recipe only; all of ours if left out')
+      .meta({ positional: true, example: '--restore' }),
+    restore: z.boolean().default(false).describe('then give back what was stopped for it'),
+  }),
+  restore: z.strictObject({
+    ids: z
+      .array(z.string())
+      .default([])
+      .describe('ids of what to give back; everything if left out')
+      .meta({ positional: true, example: '7f3a' }),
+  }),
+  lab: z.strictObject({
+    action: z
+      .enum(['up', 'down', 'story', 'list'])
+      .describe('up, down, story or list')
+      .meta({ positional: true, example: 'story two-sparks' }),
+    story: z.string().optional().describe('name of the story').meta({ positional: true }),
+    dir: z.string().optional().describe('folder of the lab'),
+    seed: z.coerce
+      .number()
+      .int()
+      .min(0)
+      .default(0)
+      .describe('changes names, users, ports, addresses and sizes'),
+    keep: z.boolean().default(false).describe('leave the lab running after the story'),
+  }),
+} as const;
