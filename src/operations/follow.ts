@@ -1,0 +1,171 @@
+import { diagnose, failed, fatalLine } from '../diagnosis/diagnose.ts';
+import { newTracker, splitLog, trackLine } from '../diagnosis/stages.ts';
+import type { Evidence, LogLine } from '../domain/evidence.ts';
+import type { NodeFacts } from '../domain/facts.ts';
+import type { Service } from '../domain/plan.ts';
+import type { EngineName, Recipe } from '../domain/recipe.ts';
+import { engines } from '../knowledge/engines/index.ts';
+import { followRank } from '../remote/rank-runner.ts';
+import type { Recorder } from './recorder.ts';
+import { healthy } from './verify.ts';
+import type { World } from './world.ts';
+
+export type FollowInput = {
+  readonly attempt: number;
+  readonly engine: EngineName;
+  readonly recipe: Recipe;
+  readonly services: readonly Service[];
+  readonly before: readonly NodeFacts[];
+};
+
+export type FollowEnd =
+  | { readonly kind: 'serving'; readonly evidence: Evidence }
+  | { readonly kind: 'failed'; readonly evidence: Evidence }
+  | { readonly kind: 'node-lost'; readonly node: string; readonly sentence: string; readonly evidence: Evidence }
+  | { readonly kind: 'detached' };
+
+/** After this long without a line from any rank, what is known is all there will be. */
+const QUIET_MILLISECONDS = 5000;
+const NODE_LOST_MILLISECONDS = 60_000;
+const KEPT_LINES = 40_000;
+
+/**
+ * Follows all ranks of one attempt as one stream until it serves, fails or is left alone. A broken connection
+ * is taken up again at its byte. `onMoved` is called whenever a rank's stage moved: remedies are proved there.
+ */
+export async function followAttempt(world: World, recorder: Recorder, input: FollowInput, onMoved: (evidence: Evidence) => void): Promise<FollowEnd> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([world.signal, stop.signal]);
+  const engine = engines[input.engine];
+  const tracker = newTracker(
+    engine,
+    input.services.map((service) => ({ rank: service.rank, role: service.role, node: service.node })),
+    world.clock.now(),
+  );
+  const lines = new Map<number, LogLine[]>(input.services.map((service) => [service.rank, []]));
+  const ended = new Map<number, { code: number | undefined; requested: boolean; at: number }>();
+  const lostSince = new Map<string, { since: number; sentence: string }>();
+  let lastLineAt = world.clock.now();
+  let fatalSeen = 0;
+  let told = '';
+
+  const evidence = (): Evidence => ({
+    engine: input.engine,
+    recipe: input.recipe,
+    services: input.services,
+    ranks: input.services.map((service) => ({
+      rank: service.rank,
+      role: service.role,
+      node: service.node,
+      lines: lines.get(service.rank) ?? [],
+      ...tracker.of(service.rank),
+      ended: ended.get(service.rank),
+    })),
+    before: input.before,
+    after: [],
+    now: world.clock.now(),
+  });
+
+  const following = Promise.all(input.services.map((service) => followOne(service)));
+  try {
+    for (;;) {
+      if (world.signal.aborted) return { kind: 'detached' };
+      const now = world.clock.now();
+      const seen = evidence();
+      const quiet = now - lastLineAt > QUIET_MILLISECONDS;
+      const allEnded = ended.size === input.services.length;
+      if (allEnded || (quiet && failed(seen))) return { kind: 'failed', evidence: seen };
+      for (const [node, lost] of lostSince) {
+        if (now - lost.since > NODE_LOST_MILLISECONDS) return { kind: 'node-lost', node, sentence: lost.sentence, evidence: seen };
+      }
+      if (await serves(seen)) return { kind: 'serving', evidence: evidence() };
+      await world.clock.wait(100, world.signal).catch(() => undefined); // an abort is read at the top of the loop
+    }
+  } finally {
+    stop.abort();
+    await following;
+  }
+
+  async function serves(seen: Evidence): Promise<boolean> {
+    const ready = seen.ranks.every((rank) => rank.ended === undefined && (rank.stage === 'serving' || (rank.role === 'worker' && !engine.workerHealth)));
+    if (!ready) return false;
+    const asked = input.services.filter((service) => service.healthPort !== undefined);
+    const answers = await Promise.all(asked.map((service) => healthy(world, service, signal).catch(() => ({ ok: false, text: '' }))));
+    return answers.every((answer) => answer.ok);
+  }
+
+  async function followOne(service: Service): Promise<void> {
+    const host = world.hosts.of(service.node);
+    const stamped = service.in === 'docker';
+    let bytes = 0;
+    let carry = '';
+    while (!signal.aborted) {
+      const end = await followRank(host, service.name, bytes, {
+        signal,
+        lines: (chunk) => {
+          bytes += chunk.length;
+          lostSince.delete(service.node);
+          const split = splitLog(carry, chunk, stamped);
+          carry = split.carry;
+          take(service, split.lines);
+        },
+        beat: ({ availableBytes }) => {
+          lostSince.delete(service.node);
+          world.live({ kind: 'beat', node: service.node, availableBytes });
+        },
+      }).catch((error: unknown) => {
+        if (signal.aborted) return undefined;
+        throw error;
+      });
+      if (end === undefined) return;
+      if (end.kind === 'lost') {
+        if (!lostSince.has(service.node)) {
+          lostSince.set(service.node, { since: world.clock.now(), sentence: end.failure.sentence });
+          recorder.emit({ type: 'note', level: 'warning', node: service.node, text: `${end.failure.sentence} Following goes on when it answers again.` });
+        }
+        await world.clock.wait(1000, signal).catch(() => undefined); // the loop ends by the signal
+        continue;
+      }
+      if (carry !== '') take(service, [carry]);
+      const code = end.kind === 'ended' ? end.code : undefined;
+      ended.set(service.rank, { code, requested: false, at: world.clock.now() });
+      recorder.emit({ type: 'rank-ended', attempt: input.attempt, node: service.node, rank: service.rank, code, requested: false });
+      return;
+    }
+  }
+
+  function take(service: Service, texts: readonly string[]): void {
+    if (texts.length === 0) return;
+    const at = world.clock.now();
+    lastLineAt = at;
+    const kept = lines.get(service.rank) ?? [];
+    const first = (kept.at(-1)?.line ?? 0) + 1;
+    const fresh = texts.map((text, index) => ({ line: first + index, at, text }));
+    kept.push(...fresh);
+    // A chatty engine must not fill our memory: the beginning and the end tell the story.
+    if (kept.length > KEPT_LINES) kept.splice(KEPT_LINES / 4, kept.length - KEPT_LINES);
+    world.journal.appendLog(recorder.run, input.attempt, service.rank, fresh);
+    world.live({ kind: 'lines', rank: service.rank, node: service.node, lines: texts });
+    let moved = false;
+    for (const line of fresh) {
+      const step = trackLine(tracker, service.rank, line);
+      if (step !== undefined) {
+        moved = true;
+        recorder.emit({ type: 'rank-stage', attempt: input.attempt, node: service.node, rank: service.rank, stage: step.stage, percent: step.percent, line: line.line });
+      }
+      if (fatalLine(engine, line.text)) fatalSeen += 1;
+    }
+    if (moved) onMoved(evidence());
+    if (fatalSeen > 0) provisional();
+  }
+
+  /** Within a second of the fatal line; told again only when the cause or the node changes. */
+  function provisional(): void {
+    fatalSeen = 0;
+    const finding = diagnose(evidence(), { final: false });
+    const key = `${finding.cause} ${finding.node}`;
+    if (key === told || finding.cause === 'unknown') return;
+    told = key;
+    recorder.emit({ type: 'finding', attempt: input.attempt, ...finding });
+  }
+}

@@ -1,0 +1,50 @@
+import type { Node } from '../domain/cluster.ts';
+import { type NodeFacts, known } from '../domain/facts.ts';
+import type { LookRequest } from '../domain/probe.ts';
+import { ENGINES, type Recipe } from '../domain/recipe.ts';
+import { assembleFacts, probeHeader, probesFor } from '../knowledge/probes/index.ts';
+import { runProbes } from '../remote/run-probes.ts';
+import type { World } from './world.ts';
+
+/** Looks at all nodes at once, each in one round trip. A host that is not reached is a fact, not an error. */
+export async function look(world: World, nodes: readonly Node[], recipe: Recipe | undefined): Promise<readonly NodeFacts[]> {
+  return Promise.all(nodes.map((node) => lookAt(world, node, requestFor(nodes, node, recipe))));
+}
+
+async function lookAt(world: World, node: Node, request: LookRequest): Promise<NodeFacts> {
+  const host = world.hosts.of(node.name);
+  const at = new Date(world.clock.now()).toISOString();
+  const failure = await host.connect({ signal: world.signal });
+  if (failure) return { node: node.name, at, reached: false, failure };
+  const ran = await runProbes(host, probesFor(request), probeHeader(request), { signal: world.signal });
+  if (ran.kind === 'lost') return { node: node.name, at, reached: false, failure: ran.failure };
+  const middle = (ran.sentAt + ran.receivedAt) / 2000;
+  return assembleFacts({
+    node: node.name,
+    at,
+    milliseconds: ran.milliseconds,
+    outputs: ran.outputs,
+    request,
+    clockOffsetSeconds:
+      ran.nodeEpochSeconds === undefined
+        ? { known: false, why: 'the node gave no time' }
+        : known(Math.round((ran.nodeEpochSeconds - middle) * 1000) / 1000),
+  });
+}
+
+function requestFor(nodes: readonly Node[], node: Node, recipe: Recipe | undefined): LookRequest {
+  const run = recipe?.run;
+  return {
+    modelPath: recipe?.path,
+    images: run?.in === 'docker' ? ENGINES.flatMap((engine) => (run.image[engine] ? [{ engine, image: run.image[engine] }] : [])) : [],
+    programs:
+      run?.in === 'process'
+        ? (recipe?.engines ?? []).map((engine) => {
+            const command = run.command[engine];
+            const first = Array.isArray(command) ? command[0] : command?.split(/\s+/)[0];
+            return { engine, program: first ?? (run.venv ? `${run.venv}/bin/${engine}` : engine) };
+          })
+        : [],
+    peers: nodes.flatMap((other) => (other.name !== node.name && other.fabric ? [{ node: other.name, address: other.fabric }] : [])),
+  };
+}
