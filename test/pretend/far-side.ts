@@ -1,0 +1,120 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type DialError, type SshHost, serveSsh } from '../../src/lab/ssh-host.ts';
+
+/** One host behind the ssh2 server, with a root folder, a home and a bin folder of its own. */
+export type FarHost = {
+  readonly name: string;
+  readonly folder: string;
+  readonly home: string;
+  readonly bin: string;
+  readonly ssh: SshHost;
+  readonly hostKey: string;
+};
+
+export type FarHostOptions = {
+  readonly shell?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly keys?: readonly string[];
+  readonly hostKey?: string;
+  readonly port?: number;
+  readonly dial?: (address: string, port: number) => Promise<Socket | { readonly error: DialError }>;
+};
+
+/** Temp folder, client keys and servers of one test file; `close` ends them all. */
+export type FarSide = {
+  readonly folder: string;
+  /** A key pair: path of the private half. */
+  key(name: string, passphrase?: string): string;
+  publicKey(path: string): string;
+  host(name: string, options?: FarHostOptions): Promise<FarHost>;
+  close(): Promise<void>;
+};
+
+export const USER = 'aurora';
+
+export function farSide(): FarSide {
+  const folder = mkdtempSync(join(tmpdir(), 'fl-'));
+  const hosts: FarHost[] = [];
+  const key = (name: string, passphrase = ''): string => {
+    const path = join(folder, name);
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', passphrase, '-C', name, '-f', path]);
+    return path;
+  };
+  const publicKey = (path: string): string => readFileSync(`${path}.pub`, 'utf8').trim();
+  return {
+    folder,
+    key,
+    publicKey,
+    async host(name, options = {}) {
+      const root = join(folder, name);
+      const home = join(root, 'home');
+      const bin = join(root, 'bin');
+      for (const path of [home, bin, join(root, 'tmp'), join(root, 'etc'), join(root, 'proc')]) {
+        mkdirSync(path, { recursive: true });
+      }
+      writeFileSync(join(root, 'etc/machine-id'), `machine-${name}\n`);
+      writeFileSync(join(root, 'proc/meminfo'), 'MemTotal: 1000 kB\nMemAvailable:  900 kB\n');
+      const hostKey = options.hostKey ?? key(`${name}-host-key`);
+      const ssh = await serveSsh({
+        hostKey: readFileSync(hostKey, 'utf8'),
+        users: { [USER]: { authorizedKeys: options.keys ?? [] } },
+        ...(options.port === undefined ? {} : { port: options.port }),
+        exec: {
+          shell: options.shell ?? '/bin/sh',
+          cwd: home,
+          env: {
+            HOME: home,
+            USER,
+            LOGNAME: USER,
+            PATH: `${bin}:/usr/local/bin:/usr/bin:/bin`,
+            FIRSTLIGHT_ROOT: root,
+            ...options.env,
+          },
+        },
+        dial: options.dial ?? dialHere,
+      });
+      const host = { name, folder: root, home, bin, ssh, hostKey };
+      hosts.push(host);
+      return host;
+    },
+    async close() {
+      await Promise.all(hosts.map((host) => host.ssh.close()));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A plain connection on this machine, errors told as the kernel would. */
+export function dialHere(address: string, port: number): Promise<Socket | { readonly error: DialError }> {
+  return new Promise((resolve) => {
+    const socket = connect(port, address);
+    socket.once('connect', () => resolve(socket));
+    socket.once('error', () => resolve({ error: 'ECONNREFUSED' }));
+  });
+}
+
+export type Done = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+/** Runs a program of this machine to its end; stdin is given or empty. */
+export function done(argv: readonly string[], stdin = ''): Promise<Done> {
+  const [program = '', ...args] = argv;
+  return new Promise((resolve) => {
+    const child = execFile(program, args, { maxBuffer: 1 << 28 }, (error, stdout, stderr) => {
+      resolve({
+        code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1,
+        stdout,
+        stderr,
+      });
+    });
+    child.stdin?.end(stdin);
+  });
+}
+
+/** Waits for something that another process brings about; the test's own timeout ends it. */
+export async function until(claim: () => boolean): Promise<void> {
+  while (!claim()) await new Promise((resolve) => setTimeout(resolve, 10));
+}
