@@ -30,6 +30,8 @@ export type LabRequest =
   /** getaddrinfo on this host: its own etc/hosts file, then the lab's names. */
   | { readonly op: 'resolve'; readonly name: string }
   | { readonly op: 'interface'; readonly name: string }
+  /** Source address this host would use towards an address that is on none of its networks: the default route's. */
+  | { readonly op: 'route' }
   /** A real loopback port that stands for address:port on this host. `0` as port asks for a free one. */
   | { readonly op: 'listen'; readonly address: string; readonly port: number; readonly realPort: number }
   | { readonly op: 'dial'; readonly address: string; readonly port: number };
@@ -51,6 +53,8 @@ export type LabReply =
       readonly error:
         | 'out-of-memory'
         | 'EADDRINUSE'
+        /** The address to listen on is none of this host's. */
+        | 'EADDRNOTAVAIL'
         | 'ECONNREFUSED'
         | 'ETIMEDOUT'
         | 'EHOSTUNREACH'
