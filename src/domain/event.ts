@@ -82,6 +82,8 @@ export type EventBody =
       readonly log: string;
       /** True when it ran already and is only followed. */
       readonly followed: boolean;
+      /** Seconds without progress, by stage, after which that is a finding (the engine's `stallSeconds`). */
+      readonly limits?: Readonly<Partial<Record<Stage, number>>>;
     }
   | {
       readonly type: 'rank-stage';

@@ -12,6 +12,10 @@ export type RankState = {
   readonly percent: number | undefined;
   /** When each stage was entered, ISO. */
   readonly entered: Readonly<Partial<Record<Stage, string>>>;
+  /** When its stage or percent last moved, ISO. */
+  readonly movedAt: string;
+  /** Seconds without progress, by stage, after which that is a finding; absent where the run did not say. */
+  readonly limits: Readonly<Partial<Record<Stage, number>>> | undefined;
   readonly ended:
     | { readonly code: number | undefined; readonly requested: boolean; readonly at: string }
     | undefined;
@@ -175,6 +179,7 @@ export function fold(state: RunState, event: Event): RunState {
           stage: event.stage,
           percent: event.percent,
           entered: event.stage in rank.entered ? rank.entered : { ...rank.entered, [event.stage]: event.at },
+          movedAt: event.stage === rank.stage && event.percent === rank.percent ? rank.movedAt : event.at,
         })),
       };
     case 'rank-ended':
@@ -261,6 +266,8 @@ function startRank(
     stage: 'start',
     percent: undefined,
     entered: { start: event.at },
+    movedAt: event.at,
+    limits: event.limits,
     ended: undefined,
   };
   if (!attempts.some((attempt) => attempt.attempt === event.attempt)) {

@@ -1,0 +1,41 @@
+import type { Stage } from './finding.ts';
+import type { RecipeEdit } from './recipe.ts';
+import type { RankState } from './run-state.ts';
+
+const QUIET_SECONDS = 45;
+/** Share of a stage's limit from which silence is shown. */
+const QUIET_SHARE = 0.35;
+
+/** The words for stages, as headings and sentences use them. */
+export const STAGE_WORDS: Readonly<Record<Stage, string>> = {
+  start: 'start',
+  rendezvous: 'rendezvous',
+  weights: 'weights',
+  kv: 'KV cache',
+  graphs: 'graphs',
+  warmup: 'warm-up',
+  serving: 'serving',
+};
+
+/** How long a rank has shown no progress and its limit, both in ms; undefined while that is nothing to show. */
+export function silence(
+  rank: RankState,
+  now: number,
+): { readonly still: number; readonly limit: number | undefined } | undefined {
+  if (rank.ended || rank.stage === 'serving') return undefined;
+  const still = now - Date.parse(rank.movedAt);
+  const seconds = rank.limits?.[rank.stage];
+  const from = seconds === undefined ? QUIET_SECONDS : Math.max(20, seconds * QUIET_SHARE);
+  if (still < from * 1000) return undefined;
+  return { still, limit: seconds === undefined ? undefined : seconds * 1000 };
+}
+
+/** `network: engine → auto` */
+export function edit(change: RecipeEdit): string {
+  return `${change.path}: ${value(change.from)} → ${value(change.to)}`;
+}
+
+function value(thing: unknown): string {
+  if (thing === undefined) return 'unset';
+  return typeof thing === 'string' ? thing : JSON.stringify(thing);
+}
