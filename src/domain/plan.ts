@@ -109,6 +109,8 @@ export type Blocker = {
   readonly advice: readonly string[];
   /** The user's input is at fault (exit 2), not the cluster's state (exit 1). */
   readonly userError: boolean;
+  /** It lies with this engine's image or program: the recipe's next engine may do. */
+  readonly engineOnly?: boolean;
 };
 
 export type Warning = { readonly node: string | undefined; readonly title: string; readonly advice: string };

@@ -10,7 +10,15 @@ export type Applied = { readonly result: 'done' | 'failed' | 'skipped' | 'lost';
 export async function applyStep(world: World, recorder: Recorder, step: Step): Promise<Applied> {
   const host = world.hosts.of(step.node);
   const started = world.clock.now();
-  recorder.emit({ type: 'step-started', id: step.id, node: step.node, title: step.title, phase: step.phase, kind: step.kind, undo: step.undo.kind });
+  recorder.emit({
+    type: 'step-started',
+    id: step.id,
+    node: step.node,
+    title: step.title,
+    phase: step.phase,
+    kind: step.kind,
+    undo: step.undo.kind,
+  });
   const applied = await carryOut();
   recorder.emit({
     type: 'step-ended',
@@ -27,7 +35,8 @@ export async function applyStep(world: World, recorder: Recorder, step: Step): P
   async function carryOut(): Promise<Applied> {
     if (step.guard) {
       const guard = await host.run(step.guard, { signal: world.signal });
-      if (guard.kind === 'ran' && guard.code !== 0) return { result: 'skipped', text: 'it is no longer what was seen; looking again' };
+      if (guard.kind === 'ran' && guard.code !== 0)
+        return { result: 'skipped', text: 'it is no longer what was seen; looking again' };
       if (guard.kind !== 'ran') return asApplied(guard);
     }
     if (step.undo.kind === 'command') {
@@ -45,7 +54,10 @@ export async function applyStep(world: World, recorder: Recorder, step: Step): P
       );
       if (written.kind !== 'ran' || written.code !== 0) {
         const why = asApplied(written);
-        return { result: why.result === 'done' ? 'failed' : why.result, text: `nothing was changed: the way back could not be written (${why.text})` };
+        return {
+          result: why.result === 'done' ? 'failed' : why.result,
+          text: `nothing was changed: the way back could not be written (${why.text})`,
+        };
       }
     }
     return attempt();
@@ -55,7 +67,8 @@ export async function applyStep(world: World, recorder: Recorder, step: Step): P
     const until = world.clock.now() + (step.retry?.forSeconds ?? 0) * 1000;
     for (;;) {
       const applied = asApplied(await host.run(step.command, { signal: world.signal }));
-      if (applied.result !== 'failed' || step.retry === undefined || world.clock.now() >= until) return applied;
+      if (applied.result !== 'failed' || step.retry === undefined || world.clock.now() >= until)
+        return applied;
       await world.clock.wait(step.retry.everySeconds * 1000, world.signal);
     }
   }
@@ -66,7 +79,9 @@ function asApplied(ran: Ran): Applied {
   switch (ran.kind) {
     case 'ran': {
       const text = lastLines(ran.code === 0 ? ran.stdout : `${ran.stdout}\n${ran.stderr}`);
-      return ran.code === 0 ? { result: 'done', text } : { result: 'failed', text: text || `exit ${ran.code}` };
+      return ran.code === 0
+        ? { result: 'done', text }
+        : { result: 'failed', text: text || `exit ${ran.code}` };
     }
     case 'timeout':
       return { result: 'failed', text: `no end after ${ran.seconds} s` };

@@ -39,12 +39,18 @@ const chunkSchema = z.looseObject({
       }),
     )
     .default([]),
-  usage: z.looseObject({ prompt_tokens: z.number().nullish(), completion_tokens: z.number().nullish() }).nullish(),
+  usage: z
+    .looseObject({ prompt_tokens: z.number().nullish(), completion_tokens: z.number().nullish() })
+    .nullish(),
   error: z.unknown().optional(),
 });
 
 /** One streamed chat completion through the head's own port. Tokens are the server's usage, never counted chunks. */
-export async function chatWith(world: World, api: Api, question: ChatQuestion): Promise<ChatResult | { readonly kind: 'failed'; readonly why: string }> {
+export async function chatWith(
+  world: World,
+  api: Api,
+  question: ChatQuestion,
+): Promise<ChatResult | { readonly kind: 'failed'; readonly why: string }> {
   const started = world.clock.now();
   let first: number | undefined;
   let last: number | undefined;
@@ -90,7 +96,10 @@ export async function chatWith(world: World, api: Api, question: ChatQuestion): 
     headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream', ...authorization(api) },
     body: JSON.stringify({
       model: api.model,
-      messages: [...(question.system ? [{ role: 'system', content: question.system }] : []), { role: 'user', content: question.prompt }],
+      messages: [
+        ...(question.system ? [{ role: 'system', content: question.system }] : []),
+        { role: 'user', content: question.prompt },
+      ],
       max_tokens: question.maxTokens,
       temperature: 0,
       stream: true,
@@ -102,8 +111,13 @@ export async function chatWith(world: World, api: Api, question: ChatQuestion): 
   });
   take('\n');
   if (response.kind === 'failed') return { kind: 'failed', why: response.why };
-  if (response.status !== 200) return { kind: 'failed', why: `/v1/chat/completions answers ${response.status} ${trouble.slice(0, 300)}`.trim() };
-  if (first === undefined) return { kind: 'failed', why: trouble === '' ? 'the stream ended without a token' : trouble };
+  if (response.status !== 200)
+    return {
+      kind: 'failed',
+      why: `/v1/chat/completions answers ${response.status} ${trouble.slice(0, 300)}`.trim(),
+    };
+  if (first === undefined)
+    return { kind: 'failed', why: trouble === '' ? 'the stream ended without a token' : trouble };
   const apart = splitThinking(answer, reasoning);
   const seconds = last === undefined ? 0 : (last - first) / 1000;
   return {
@@ -111,7 +125,10 @@ export async function chatWith(world: World, api: Api, question: ChatQuestion): 
     ...apart,
     finish,
     firstTokenSeconds: (first - started) / 1000,
-    tokensPerSecond: outputTokens !== undefined && outputTokens > 1 && seconds > 0 ? (outputTokens - 1) / seconds : undefined,
+    tokensPerSecond:
+      outputTokens !== undefined && outputTokens > 1 && seconds > 0
+        ? (outputTokens - 1) / seconds
+        : undefined,
     promptTokens,
     outputTokens,
   };
@@ -128,9 +145,13 @@ function readChunk(text: string): z.output<typeof chunkSchema> | undefined {
 }
 
 /** Without a reasoning parser the thoughts stand in the content as <think>…</think>: told apart here. */
-function splitThinking(answer: string, reasoning: string): { readonly answer: string; readonly reasoning: string } {
+function splitThinking(
+  answer: string,
+  reasoning: string,
+): { readonly answer: string; readonly reasoning: string } {
   const match = /^\s*(?:<think>)?([\s\S]*?)<\/think>([\s\S]*)$/.exec(answer);
   if (match) return { answer: match[2]?.trim() ?? '', reasoning: reasoning + (match[1] ?? '').trim() };
-  if (/^\s*<think>/.test(answer)) return { answer: '', reasoning: reasoning + answer.replace(/^\s*<think>/, '') };
+  if (/^\s*<think>/.test(answer))
+    return { answer: '', reasoning: reasoning + answer.replace(/^\s*<think>/, '') };
   return { answer: answer.trim(), reasoning };
 }

@@ -21,7 +21,12 @@ export type FollowInput = {
 export type FollowEnd =
   | { readonly kind: 'serving'; readonly evidence: Evidence }
   | { readonly kind: 'failed'; readonly evidence: Evidence }
-  | { readonly kind: 'node-lost'; readonly node: string; readonly sentence: string; readonly evidence: Evidence }
+  | {
+      readonly kind: 'node-lost';
+      readonly node: string;
+      readonly sentence: string;
+      readonly evidence: Evidence;
+    }
   | { readonly kind: 'detached' };
 
 /** After this long without a line from any rank, what is known is all there will be. */
@@ -33,7 +38,12 @@ const KEPT_LINES = 40_000;
  * Follows all ranks of one attempt as one stream until it serves, fails or is left alone. A broken connection
  * is taken up again at its byte. `onMoved` is called whenever a rank's stage moved: remedies are proved there.
  */
-export async function followAttempt(world: World, recorder: Recorder, input: FollowInput, onMoved: (evidence: Evidence) => void): Promise<FollowEnd> {
+export async function followAttempt(
+  world: World,
+  recorder: Recorder,
+  input: FollowInput,
+  onMoved: (evidence: Evidence) => void,
+): Promise<FollowEnd> {
   const stop = new AbortController();
   const signal = AbortSignal.any([world.signal, stop.signal]);
   const engine = engines[input.engine];
@@ -76,7 +86,8 @@ export async function followAttempt(world: World, recorder: Recorder, input: Fol
       const allEnded = ended.size === input.services.length;
       if (allEnded || (quiet && failed(seen))) return { kind: 'failed', evidence: seen };
       for (const [node, lost] of lostSince) {
-        if (now - lost.since > NODE_LOST_MILLISECONDS) return { kind: 'node-lost', node, sentence: lost.sentence, evidence: seen };
+        if (now - lost.since > NODE_LOST_MILLISECONDS)
+          return { kind: 'node-lost', node, sentence: lost.sentence, evidence: seen };
       }
       if (await serves(seen)) return { kind: 'serving', evidence: evidence() };
       await world.clock.wait(100, world.signal).catch(() => undefined); // an abort is read at the top of the loop
@@ -87,10 +98,16 @@ export async function followAttempt(world: World, recorder: Recorder, input: Fol
   }
 
   async function serves(seen: Evidence): Promise<boolean> {
-    const ready = seen.ranks.every((rank) => rank.ended === undefined && (rank.stage === 'serving' || (rank.role === 'worker' && !engine.workerHealth)));
+    const ready = seen.ranks.every(
+      (rank) =>
+        rank.ended === undefined &&
+        (rank.stage === 'serving' || (rank.role === 'worker' && !engine.workerHealth)),
+    );
     if (!ready) return false;
     const asked = input.services.filter((service) => service.healthPort !== undefined);
-    const answers = await Promise.all(asked.map((service) => healthy(world, service, signal).catch(() => ({ ok: false, text: '' }))));
+    const answers = await Promise.all(
+      asked.map((service) => healthy(world, service, signal).catch(() => ({ ok: false, text: '' }))),
+    );
     return answers.every((answer) => answer.ok);
   }
 
@@ -121,7 +138,12 @@ export async function followAttempt(world: World, recorder: Recorder, input: Fol
       if (end.kind === 'lost') {
         if (!lostSince.has(service.node)) {
           lostSince.set(service.node, { since: world.clock.now(), sentence: end.failure.sentence });
-          recorder.emit({ type: 'note', level: 'warning', node: service.node, text: `${end.failure.sentence} Following goes on when it answers again.` });
+          recorder.emit({
+            type: 'note',
+            level: 'warning',
+            node: service.node,
+            text: `${end.failure.sentence} Following goes on when it answers again.`,
+          });
         }
         await world.clock.wait(1000, signal).catch(() => undefined); // the loop ends by the signal
         continue;
@@ -129,7 +151,14 @@ export async function followAttempt(world: World, recorder: Recorder, input: Fol
       if (carry !== '') take(service, [carry]);
       const code = end.kind === 'ended' ? end.code : undefined;
       ended.set(service.rank, { code, requested: false, at: world.clock.now() });
-      recorder.emit({ type: 'rank-ended', attempt: input.attempt, node: service.node, rank: service.rank, code, requested: false });
+      recorder.emit({
+        type: 'rank-ended',
+        attempt: input.attempt,
+        node: service.node,
+        rank: service.rank,
+        code,
+        requested: false,
+      });
       return;
     }
   }
@@ -151,7 +180,15 @@ export async function followAttempt(world: World, recorder: Recorder, input: Fol
       const step = trackLine(tracker, service.rank, line);
       if (step !== undefined) {
         moved = true;
-        recorder.emit({ type: 'rank-stage', attempt: input.attempt, node: service.node, rank: service.rank, stage: step.stage, percent: step.percent, line: line.line });
+        recorder.emit({
+          type: 'rank-stage',
+          attempt: input.attempt,
+          node: service.node,
+          rank: service.rank,
+          stage: step.stage,
+          percent: step.percent,
+          line: line.line,
+        });
       }
       if (fatalLine(engine, line.text)) fatalSeen += 1;
     }

@@ -1,5 +1,5 @@
 import type { Node } from '../domain/cluster.ts';
-import { type NodeFacts, known } from '../domain/facts.ts';
+import { known, type NodeFacts } from '../domain/facts.ts';
 import type { LookRequest } from '../domain/probe.ts';
 import { ENGINES, type Recipe } from '../domain/recipe.ts';
 import { assembleFacts, probeHeader, probesFor } from '../knowledge/probes/index.ts';
@@ -7,7 +7,11 @@ import { runProbes } from '../remote/run-probes.ts';
 import type { World } from './world.ts';
 
 /** Looks at all nodes at once, each in one round trip. A host that is not reached is a fact, not an error. */
-export async function look(world: World, nodes: readonly Node[], recipe: Recipe | undefined): Promise<readonly NodeFacts[]> {
+export async function look(
+  world: World,
+  nodes: readonly Node[],
+  recipe: Recipe | undefined,
+): Promise<readonly NodeFacts[]> {
   return Promise.all(nodes.map((node) => lookAt(world, node, requestFor(nodes, node, recipe))));
 }
 
@@ -36,7 +40,10 @@ function requestFor(nodes: readonly Node[], node: Node, recipe: Recipe | undefin
   const run = recipe?.run;
   return {
     modelPath: recipe?.path,
-    images: run?.in === 'docker' ? ENGINES.flatMap((engine) => (run.image[engine] ? [{ engine, image: run.image[engine] }] : [])) : [],
+    images:
+      run?.in === 'docker'
+        ? ENGINES.flatMap((engine) => (run.image[engine] ? [{ engine, image: run.image[engine] }] : []))
+        : [],
     programs:
       run?.in === 'process'
         ? (recipe?.engines ?? []).map((engine) => {
@@ -45,6 +52,8 @@ function requestFor(nodes: readonly Node[], node: Node, recipe: Recipe | undefin
             return { engine, program: first ?? (run.venv ? `${run.venv}/bin/${engine}` : engine) };
           })
         : [],
-    peers: nodes.flatMap((other) => (other.name !== node.name && other.fabric ? [{ node: other.name, address: other.fabric }] : [])),
+    peers: nodes.flatMap((other) =>
+      other.name !== node.name && other.fabric ? [{ node: other.name, address: other.fabric }] : [],
+    ),
   };
 }

@@ -6,6 +6,8 @@ import type { World } from './world.ts';
 export type Recorder = {
   readonly run: string;
   emit(body: EventBody): Event;
+  /** Folds in an event that another face wrote into this run. */
+  take(event: Event): void;
   state(): RunState;
 };
 
@@ -19,6 +21,9 @@ export function newRecorder(world: World): Recorder {
       const event = world.journal.append(run, scrub(body, world.secrets.all()));
       state = fold(state, event);
       return event;
+    },
+    take(event) {
+      state = fold(state, event);
     },
     state: () => state,
   };

@@ -7,10 +7,19 @@ import type { World } from './world.ts';
 
 export type Verified =
   | { readonly kind: 'proved'; readonly chat: ChatResult; readonly speed: ChatResult }
-  | { readonly kind: 'failed'; readonly step: 'health' | 'models' | 'answer' | 'speed'; readonly why: string; readonly text: string };
+  | {
+      readonly kind: 'failed';
+      readonly step: 'health' | 'models' | 'answer' | 'speed';
+      readonly why: string;
+      readonly text: string;
+    };
 
 /** GET /health of one rank's server: true, false, or why it is not known. SGLang's generates a token: 25 s. */
-export async function healthy(world: World, service: Service, signal = world.signal): Promise<{ readonly ok: boolean; readonly text: string }> {
+export async function healthy(
+  world: World,
+  service: Service,
+  signal = world.signal,
+): Promise<{ readonly ok: boolean; readonly text: string }> {
   const answer = await httpFrom(world.hosts.of(service.node), {
     address: service.healthAddress ?? '127.0.0.1',
     port: service.healthPort ?? 0,
@@ -42,15 +51,23 @@ export async function verify(world: World, recipe: Recipe, head: Service): Promi
   if (models.status === 401 || models.status === 403) {
     return failed('models', `the API refuses the key (${models.status})`, models.body.slice(0, 400));
   }
-  if (models.status !== 200) return failed('models', `/v1/models answers ${models.status}`, models.body.slice(0, 400));
+  if (models.status !== 200)
+    return failed('models', `/v1/models answers ${models.status}`, models.body.slice(0, 400));
   if (!modelNames(models.body).includes(api.model)) {
     return failed('models', `/v1/models does not name ${api.model}`, models.body.slice(0, 400));
   }
   const chat = await chatWith(world, api, { prompt: recipe.check.prompt, maxTokens: 2048 });
   if (chat.kind === 'failed') return failed('answer', 'the check question got no answer', chat.why);
   if (!chat.answer.toLowerCase().includes(recipe.check.expect.toLowerCase())) {
-    const why = chat.answer.trim() === '' ? 'the answer is empty; all tokens went into the reasoning' : 'the answer is not the expected one';
-    return failed('answer', why, `expected "${recipe.check.expect}", got: ${(chat.answer || chat.reasoning).slice(0, 300)}`);
+    const why =
+      chat.answer.trim() === ''
+        ? 'the answer is empty; all tokens went into the reasoning'
+        : 'the answer is not the expected one';
+    return failed(
+      'answer',
+      why,
+      `expected "${recipe.check.expect}", got: ${(chat.answer || chat.reasoning).slice(0, 300)}`,
+    );
   }
   const speed = await chatWith(world, api, {
     prompt: 'Count from 1 to 40, in words, separated by commas.',
@@ -67,9 +84,14 @@ function failed(step: 'health' | 'models' | 'answer' | 'speed', why: string, tex
 function modelNames(body: string): readonly string[] {
   try {
     const parsed: unknown = JSON.parse(body);
-    const data: unknown = typeof parsed === 'object' && parsed !== null && 'data' in parsed ? parsed.data : undefined;
+    const data: unknown =
+      typeof parsed === 'object' && parsed !== null && 'data' in parsed ? parsed.data : undefined;
     if (!Array.isArray(data)) return [];
-    return data.flatMap((card: unknown) => (typeof card === 'object' && card !== null && 'id' in card && typeof card.id === 'string' ? [card.id] : []));
+    return data.flatMap((card: unknown) =>
+      typeof card === 'object' && card !== null && 'id' in card && typeof card.id === 'string'
+        ? [card.id]
+        : [],
+    );
   } catch {
     // Not JSON: a proxy's page or another program behind the port.
     return [];

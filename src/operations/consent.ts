@@ -1,0 +1,89 @@
+import type { NodeFacts } from '../domain/facts.ts';
+import type { Phase, Plan, Step } from '../domain/plan.ts';
+import type { End } from './bring-up.ts';
+import type { Recorder } from './recorder.ts';
+import type { World } from './world.ts';
+
+export type ConsentQuestion = {
+  readonly phase: Phase;
+  readonly next: Plan;
+  readonly facts: readonly NodeFacts[];
+  /** Ids allowed on the command line. */
+  readonly given: readonly string[];
+  readonly wait: boolean;
+};
+
+/**
+ * Undefined when every step of the phase that stops foreign work is allowed by its very id; else how the run
+ * ends. Whoever waits polls the journal, so that any face can answer; the first answer wins.
+ */
+export async function consentTo(
+  world: World,
+  recorder: Recorder,
+  question: ConsentQuestion,
+): Promise<End | undefined> {
+  const asks = question.phase.steps.filter((step) => step.needsConsent);
+  const open = () => asks.filter((step) => !recorder.state().consented.includes(step.id));
+  const flagged = open().filter((step) => question.given.includes(step.id));
+  if (flagged.length > 0) {
+    recorder.emit({
+      type: 'consent-given',
+      steps: flagged.map((step) => step.id),
+      refused: [],
+      by: `${world.controller.user} on the command line`,
+    });
+  }
+  if (open().length === 0) return undefined;
+  const asked = recorder.emit({
+    type: 'consent-asked',
+    plan: question.next.digest,
+    steps: open().flatMap(asAsked),
+  });
+  if (question.wait) {
+    let from = asked.seq;
+    while (open().length > 0) {
+      const answers = world.journal
+        .read(recorder.run, from)
+        .filter((event) => event.type === 'consent-given');
+      const answer = answers[0];
+      if (answer?.type === 'consent-given') {
+        from = answer.seq;
+        recorder.take(answer);
+        if (answer.refused.length > 0 || answer.steps.length === 0) break;
+        continue;
+      }
+      await world.clock.wait(200, world.signal);
+    }
+  }
+  const missing = open();
+  if (missing.length === 0) return undefined;
+  const names = missing.map((step) => `${step.id} (${step.title} on ${step.node})`).join(', ');
+  const state = recorder.state();
+  const refused = missing.some((step) => state.refused.includes(step.id));
+  return {
+    outcome: 'consent-needed',
+    why: `${refused ? 'Consent was not given' : 'Consent is needed'} to ${names}. Nothing of these was stopped. Allow them: firstlight up … --consent ${missing.map((step) => step.id).join(',')}`,
+    exit: 2,
+  };
+}
+
+function asAsked(step: Step) {
+  if (step.target === undefined) return [];
+  return [
+    { id: step.id, node: step.node, title: step.title, target: step.target, undo: step.undo, how: step.why },
+  ];
+}
+
+/** An answer, given by any face; the waiting run finds it in the journal. */
+export function giveConsent(
+  world: Pick<World, 'journal'>,
+  run: string,
+  answer: { readonly allowed: readonly string[]; readonly refused: readonly string[]; readonly by: string },
+): void {
+  world.journal.append(run, {
+    type: 'consent-given',
+    steps: answer.allowed,
+    refused: answer.refused,
+    by: answer.by,
+  });
+}

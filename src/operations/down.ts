@@ -1,0 +1,60 @@
+import { valueIf } from '../domain/facts.ts';
+import { readRecipe } from '../files/read-recipe.ts';
+import { inRun } from './in-run.ts';
+import { inputs } from './inputs.ts';
+import { look } from './look.ts';
+import type { Operation } from './operation.ts';
+import { owedOf } from './owed.ts';
+import { giveBack } from './restore.ts';
+import { stopRanks } from './stop-ranks.ts';
+
+/** `firstlight down`: stops the ranks that firstlight started, head first; with --restore gives back what was stopped for them. */
+export const down: Operation<typeof inputs.down> = {
+  name: 'down',
+  summary: 'stop what firstlight started, and give back what it stopped',
+  effect: 'changes',
+  input: inputs.down,
+  async run(input, world) {
+    const only = input.recipe === undefined ? undefined : readRecipe(input.recipe).recipe.recipe;
+    const nodes = world.cluster.nodes;
+    const stopped = await inRun(
+      world,
+      { operation: 'down', nodes, recipe: only, recipeDigest: undefined },
+      async (recorder) => {
+        const started = world.clock.now();
+        const facts = await look(world, nodes, undefined);
+        recorder.emit({ type: 'looked', attempt: 1, milliseconds: world.clock.now() - started, facts });
+        const ranks = facts.flatMap((node) =>
+          node.reached ? (valueIf(node.ranks) ?? []).map((rank) => ({ ...rank, node: node.node })) : [],
+        );
+        const ours = ranks.filter(
+          (rank) => rank.state !== 'ended' && (only === undefined || rank.recipe === only),
+        );
+        const unseen = facts.filter((node) => !node.reached);
+        const fine = await stopRanks(world, recorder, ours, 'asked for by down');
+        const said = unseen
+          .map((node) => (node.reached ? '' : `${node.node} was not reached: ${node.failure.sentence}`))
+          .join(' ');
+        if (!fine)
+          return {
+            outcome: 'not-serving',
+            why: `not every rank could be stopped; see the steps above. ${said}`.trim(),
+            exit: 1,
+          };
+        if (unseen.length > 0)
+          return { outcome: 'stopped', why: `${said} What runs there was not stopped.`, exit: 1 };
+        return {
+          outcome: 'stopped',
+          why:
+            ours.length === 0
+              ? 'nothing of ours was running'
+              : `${ours.length === 1 ? '1 rank' : `${ours.length} ranks`} stopped`,
+          exit: 0,
+        };
+      },
+      async () => owedOf(await look(world, nodes, undefined)),
+    );
+    if (!input.restore || stopped.exit !== 0) return stopped;
+    return giveBack(world, []);
+  },
+};

@@ -1,0 +1,111 @@
+import type { Node } from '../domain/cluster.ts';
+import type { EventBody, Owed } from '../domain/event.ts';
+import { UserError } from '../domain/user-error.ts';
+import { takeLock } from '../remote/lock.ts';
+import type { Answer } from './operation.ts';
+import { newRecorder, type Recorder } from './recorder.ts';
+import type { World } from './world.ts';
+
+export type RunEnd = {
+  readonly outcome: Extract<EventBody, { type: 'run-ended' }>['outcome'];
+  readonly why: string;
+  readonly exit: 0 | 1 | 2;
+};
+
+type Opening = {
+  readonly operation: 'up' | 'down' | 'restore';
+  readonly nodes: readonly Node[];
+  readonly recipe: string | undefined;
+  readonly recipeDigest: string | undefined;
+};
+
+/**
+ * Everything that changes hosts happens inside one run: opened in the journal, under the nodes' lock, closed by
+ * run-ended whatever happens. User errors end the run and go on to the face; bugs do too, with a stack.
+ */
+export async function inRun(
+  world: World,
+  opening: Opening,
+  work: (recorder: Recorder) => Promise<RunEnd>,
+  owed: () => Promise<readonly Owed[]>,
+): Promise<Answer> {
+  const recorder = newRecorder(world);
+  recorder.emit({
+    type: 'run-started',
+    operation: opening.operation,
+    cluster: world.cluster.name,
+    recipe: opening.recipe,
+    recipeDigest: opening.recipeDigest,
+    nodes: opening.nodes.map((node) => node.name),
+    controller: world.controller,
+    version: world.version,
+  });
+  const close = async (end: RunEnd, told = owed) => {
+    const ended = recorder.emit({ type: 'run-ended', ...end, owed: await told().catch(() => []) }); // hosts out of reach: what is owed is unknown here
+    if (ended.type !== 'run-ended') throw new Error('the journal changed an event');
+    const answer: Answer = { report: { kind: 'run', run: recorder.run, ended }, exit: end.exit };
+    return answer;
+  };
+  let release: (() => Promise<void>) | undefined;
+  try {
+    const lock = await lockNodes(world, opening.nodes, recorder.run);
+    if (lock.kind === 'held-by') {
+      const { owner, since, run } = lock.lock;
+      throw new UserError(
+        'lock-held',
+        `${owner} works on ${lock.node} since ${since} (run ${run})`,
+        'wait until it ends, or end it there; firstlight status shows what it does',
+      );
+    }
+    if (lock.kind === 'held') release = lock.release;
+    // A lost node is told by the work itself, which looks at all of them.
+    return await close(await work(recorder));
+  } catch (error) {
+    if (world.signal.aborted)
+      return await close({ outcome: 'cancelled', why: cancelledWhy(recorder), exit: 1 }, async () => []);
+    if (error instanceof UserError) {
+      await close(
+        {
+          outcome:
+            error.code === 'consent-needed'
+              ? 'consent-needed'
+              : error.code === 'lock-held'
+                ? 'cancelled'
+                : 'not-serving',
+          why: `${error.message}. ${error.hint}`,
+          exit: 2,
+        },
+        async () => [],
+      );
+    } else {
+      recorder.emit({
+        type: 'run-ended',
+        outcome: 'not-serving',
+        why: `this is our mistake: ${error instanceof Error ? error.message : String(error)}`,
+        exit: 3,
+        owed: [],
+      });
+    }
+    throw error;
+  } finally {
+    await release?.();
+  }
+}
+
+async function lockNodes(world: World, nodes: readonly Node[], run: string) {
+  const { user, host, pid } = world.controller;
+  return takeLock(
+    nodes.map((node) => world.hosts.of(node.name)),
+    { run, owner: `${user}@${host} (pid ${pid})` },
+    { signal: world.signal },
+  );
+}
+
+function cancelledWhy(recorder: Recorder): string {
+  const launched = recorder
+    .state()
+    .attempts.some((attempt) => attempt.ranks.some((rank) => rank.ended === undefined));
+  return launched
+    ? 'left while the ranks run on; firstlight up takes it up again, firstlight down stops them'
+    : 'ended after the step that was running; nothing of ours runs';
+}
