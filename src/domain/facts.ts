@@ -183,6 +183,11 @@ export type RankRecord = {
   readonly exitCode: Fact<number>;
   /** Set once this rank's server was proved to answer. */
   readonly servingSince?: string;
+  /** Where its server answers, seen from the node; absent where the rank opens no port. */
+  readonly health?: { readonly address: string; readonly port: number };
+  /** Name of the model at the API, and of the environment variable with its key (never the key). */
+  readonly servedName?: string;
+  readonly apiKeyEnv?: string;
   readonly folder: string;
   readonly logBytes: number;
 };

@@ -4,7 +4,8 @@
  *
  *     $HOME/.firstlight/<machine-id>/
  *       ranks/<service name>/     made by mkdir: that is the claim
- *         service.json            RankRecord's fixed part (what the controller knew)
+ *         service.json            JSON of {name, recipe, engine, rank, run, attempt, in, recipeDigest, effectiveDigest,
+ *                                 edits, startedAt, health?: {address, port}, servedName?, apiKeyEnv?}
  *         command.sh              the rank's command, readable, runnable by hand
  *         runner                  "<pid> <start ticks>" of the rank runner
  *         log                     the engine's output, bytes as they came

@@ -76,6 +76,8 @@ export type Service = {
   readonly healthPort?: number;
   /** Address on which that port answers, seen from the node itself. */
   readonly healthAddress?: string;
+  /** Name of the model at the API. */
+  readonly servedName: string;
 };
 
 export type Phase = {

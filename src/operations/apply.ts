@@ -10,6 +10,8 @@ export type Applied = { readonly result: 'done' | 'failed' | 'skipped' | 'lost';
 export async function applyStep(world: World, recorder: Recorder, step: Step): Promise<Applied> {
   const host = world.hosts.of(step.node);
   const started = world.clock.now();
+  // Ctrl-C lets the step that runs come to its end: nothing is left half done.
+  const whole = new AbortController().signal;
   recorder.emit({
     type: 'step-started',
     id: step.id,
@@ -34,7 +36,7 @@ export async function applyStep(world: World, recorder: Recorder, step: Step): P
 
   async function carryOut(): Promise<Applied> {
     if (step.guard) {
-      const guard = await host.run(step.guard, { signal: world.signal });
+      const guard = await host.run(step.guard, { signal: whole });
       if (guard.kind === 'ran' && guard.code !== 0)
         return { result: 'skipped', text: 'it is no longer what was seen; looking again' };
       if (guard.kind !== 'ran') return asApplied(guard);
@@ -50,7 +52,7 @@ export async function applyStep(world: World, recorder: Recorder, step: Step): P
           sudo: step.undo.command.sudo === true,
           command: step.undo.command,
         },
-        { signal: world.signal },
+        { signal: whole },
       );
       if (written.kind !== 'ran' || written.code !== 0) {
         const why = asApplied(written);
@@ -66,7 +68,7 @@ export async function applyStep(world: World, recorder: Recorder, step: Step): P
   async function attempt(): Promise<Applied> {
     const until = world.clock.now() + (step.retry?.forSeconds ?? 0) * 1000;
     for (;;) {
-      const applied = asApplied(await host.run(step.command, { signal: world.signal }));
+      const applied = asApplied(await host.run(step.command, { signal: whole }));
       if (applied.result !== 'failed' || step.retry === undefined || world.clock.now() >= until)
         return applied;
       await world.clock.wait(step.retry.everySeconds * 1000, world.signal);

@@ -313,8 +313,10 @@ export async function bringUp(
   }
 
   async function launch(services: readonly Service[]): Promise<End | undefined> {
+    world.signal.throwIfAborted();
+    // From here Ctrl-C detaches: all ranks are started or none.
+    const whole = new AbortController().signal;
     for (const service of services) {
-      world.signal.throwIfAborted();
       const started = world.clock.now();
       const step = {
         id: service.name,
@@ -327,7 +329,7 @@ export async function bringUp(
         world.hosts.of(service.node),
         service,
         { run: recorder.run, attempt, startedAt: new Date(started).toISOString() },
-        { signal: world.signal },
+        { signal: whole },
       );
       const text =
         ran.kind === 'ran'

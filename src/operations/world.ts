@@ -17,6 +17,8 @@ export type Live =
       readonly node: string;
       readonly lines: readonly string[];
     }
+  /** A piece of a chat answer as it streams. */
+  | { readonly kind: 'text'; readonly part: 'answer' | 'reasoning'; readonly text: string }
   | { readonly kind: 'beat'; readonly node: string; readonly availableBytes: number | undefined };
 
 /** The only thing with hands. */

@@ -1,0 +1,30 @@
+import { type NodeFacts, type RankRecord, valueIf } from '../domain/facts.ts';
+
+export type JobOnNodes = {
+  readonly recipe: string;
+  readonly engine: RankRecord['engine'];
+  readonly edits: readonly string[];
+  readonly ranks: readonly { readonly node: string; readonly record: RankRecord }[];
+};
+
+/** Jobs of ours that have at least one rank alive, as the nodes' own records tell; a second controller sees the same. */
+export function servicesOnNodes(facts: readonly NodeFacts[]): readonly JobOnNodes[] {
+  const records = facts.flatMap((node) =>
+    node.reached ? (valueIf(node.ranks) ?? []).map((record) => ({ node: node.node, record })) : [],
+  );
+  const names = new Set(
+    records.filter(({ record }) => record.state !== 'ended').map(({ record }) => record.recipe),
+  );
+  return [...names].map((recipe) => {
+    const ranks = records
+      .filter(({ record }) => record.recipe === recipe)
+      .sort((a, b) => a.record.rank - b.record.rank);
+    const first = ranks[0]?.record;
+    return {
+      recipe,
+      engine: first?.engine ?? 'sglang',
+      edits: (first?.edits ?? []).map((edit) => `${edit.path}: ${String(edit.from)} → ${String(edit.to)}`),
+      ranks,
+    };
+  });
+}

@@ -1,0 +1,94 @@
+import { type NodeFacts, type RankRecord, valueIf } from '../domain/facts.ts';
+import type { RankStatus, StatusReport } from '../domain/report.ts';
+import { engines } from '../knowledge/engines/index.ts';
+import { httpFrom } from '../remote/http.ts';
+import { inputs } from './inputs.ts';
+import { look } from './look.ts';
+import type { Operation } from './operation.ts';
+import { owedOf } from './owed.ts';
+import { servicesOnNodes } from './services-on-nodes.ts';
+import type { World } from './world.ts';
+
+/** `firstlight status`: what serves, since when, which ranks, and whether they answer now. */
+export const status: Operation<typeof inputs.status> = {
+  name: 'status',
+  summary: 'say what serves now, and whether it answers',
+  effect: 'reads',
+  input: inputs.status,
+  async run(_input, world) {
+    const facts = await look(world, world.cluster.nodes, undefined);
+    const services = await Promise.all(servicesOnNodes(facts).map((job) => describe(world, job)));
+    const report: StatusReport = {
+      kind: 'status',
+      cluster: world.cluster.name,
+      services,
+      unreached: facts.flatMap((node) =>
+        node.reached ? [] : [{ node: node.node, why: node.failure.sentence }],
+      ),
+      owed: owedOf(facts),
+    };
+    return { report, exit: services.some((service) => service.serving) ? 0 : 1 };
+  },
+};
+
+async function describe(
+  world: World,
+  job: ReturnType<typeof servicesOnNodes>[number],
+): Promise<StatusReport['services'][number]> {
+  const head = job.ranks.find((rank) => rank.record.rank === 0);
+  const ranks = await Promise.all(job.ranks.map((rank) => rankStatus(world, rank)));
+  const alive = ranks.every((rank) => rank.state === 'running' || rank.state === 'starting');
+  const answers = ranks.find((rank) => rank.rank === 0)?.health === 'answers';
+  return {
+    recipe: job.recipe,
+    engine: job.engine,
+    run: head?.record.run ?? job.ranks[0]?.record.run ?? '',
+    serving: alive && answers,
+    since: head?.record.servingSince,
+    head: head?.node ?? 'unknown',
+    port: head?.record.health?.port,
+    ranks,
+    edits: job.edits,
+  };
+}
+
+async function rankStatus(
+  world: World,
+  rank: { readonly node: string; readonly record: RankRecord },
+): Promise<RankStatus> {
+  const { record, node } = rank;
+  const base = {
+    rank: record.rank,
+    node,
+    role: record.rank === 0 ? ('head' as const) : ('worker' as const),
+    state: record.state,
+  };
+  if (record.state === 'ended')
+    return {
+      ...base,
+      health: 'none',
+      text: record.exitCode.known ? `ended with ${record.exitCode.value}` : 'ended',
+    };
+  if (record.health === undefined) {
+    return {
+      ...base,
+      health: 'none',
+      text: engines[record.engine].workerHealth
+        ? 'opens no port'
+        : 'this engine opens no port on workers; its process runs',
+    };
+  }
+  const answer = await httpFrom(world.hosts.of(node), {
+    ...record.health,
+    method: 'GET',
+    path: '/health',
+    timeoutSeconds: 25,
+    signal: world.signal,
+  });
+  if (answer.kind === 'failed') return { ...base, health: 'does-not-answer', text: answer.why };
+  return {
+    ...base,
+    health: answer.status === 200 ? 'answers' : 'does-not-answer',
+    text: `/health ${answer.status}`,
+  };
+}
