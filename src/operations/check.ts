@@ -1,4 +1,5 @@
-import { chooseNodes, readRecipe } from '../files/read-recipe.ts';
+import { chooseNodes } from '../files/choose-nodes.ts';
+import { readRecipe } from '../files/recipe-file.ts';
 import { check as judge } from '../planning/check.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';

@@ -1,5 +1,5 @@
 import { valueIf } from '../domain/facts.ts';
-import { readRecipe } from '../files/read-recipe.ts';
+import { readRecipe } from '../files/recipe-file.ts';
 import { inRun } from './in-run.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';

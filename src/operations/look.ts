@@ -6,6 +6,9 @@ import { assembleFacts, probeHeader, probesFor } from '../knowledge/probes/index
 import { runProbes } from '../remote/run-probes.ts';
 import type { World } from './world.ts';
 
+/** The part of the world that a look needs. */
+export type Eyes = Pick<World, 'hosts' | 'clock' | 'signal'>;
+
 /** Looks at all nodes at once, each in one round trip. A host that is not reached is a fact, not an error. */
 export async function look(
   world: World,
@@ -15,7 +18,7 @@ export async function look(
   return Promise.all(nodes.map((node) => lookAt(world, node, requestFor(nodes, node, recipe))));
 }
 
-async function lookAt(world: World, node: Node, request: LookRequest): Promise<NodeFacts> {
+async function lookAt(world: Eyes, node: Node, request: LookRequest): Promise<NodeFacts> {
   const host = world.hosts.of(node.name);
   const at = new Date(world.clock.now()).toISOString();
   const failure = await host.connect({ signal: world.signal });

@@ -1,4 +1,4 @@
-import { type NodeFacts, type RankRecord, valueIf } from '../domain/facts.ts';
+import type { RankRecord } from '../domain/facts.ts';
 import type { RankStatus, StatusReport } from '../domain/report.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { httpFrom } from '../remote/http.ts';

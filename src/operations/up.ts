@@ -1,4 +1,5 @@
-import { chooseNodes, readRecipe } from '../files/read-recipe.ts';
+import { chooseNodes } from '../files/choose-nodes.ts';
+import { readRecipe } from '../files/recipe-file.ts';
 import { bringUp } from './bring-up.ts';
 import { inRun } from './in-run.ts';
 import { inputs } from './inputs.ts';

@@ -1,4 +1,5 @@
 import type { Cluster } from '../domain/cluster.ts';
+import type { Event } from '../domain/event.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Hosts, Secrets } from '../remote/host.ts';
 
@@ -24,12 +25,18 @@ export type Live =
 /** The only thing with hands. */
 export interface World {
   readonly cluster: Cluster;
+  /** Path of the cluster file, which need not exist yet. */
+  readonly clusterFile: string;
+  /** Hosts of a cluster that is not in the file (yet). */
+  readonly openHosts: (cluster: Cluster) => Hosts;
   readonly hosts: Hosts;
   readonly secrets: Secrets;
   readonly journal: Journal;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly live: (update: Live) => void;
+  /** Hands an event of another journal (a lab's) on to the face. */
+  readonly told: (event: Event) => void;
   readonly controller: { readonly host: string; readonly user: string; readonly pid: number };
   readonly version: string;
 }

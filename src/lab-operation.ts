@@ -1,0 +1,160 @@
+import { mkdirSync, mkdtempSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import type { Event } from './domain/event.ts';
+import { UserError } from './domain/user-error.ts';
+import { labDown, labUp } from './lab/lab.ts';
+import { stories } from './lab/stories/index.ts';
+import type { Story } from './lab/story.ts';
+import { giveConsent } from './operations/consent.ts';
+import { down } from './operations/down.ts';
+import { inputs } from './operations/inputs.ts';
+import type { Answer, Operation } from './operations/operation.ts';
+import { up } from './operations/up.ts';
+import type { World } from './operations/world.ts';
+import { makeWorld, type OpenWorld } from './world.ts';
+
+/** `firstlight lab up|down|story|list`: two Sparks of its own on this machine, for trying and for tests. */
+export const lab: Operation<typeof inputs.lab> = {
+  name: 'lab',
+  summary: 'bring up two pretend Sparks on this machine, and try firstlight on them',
+  effect: 'changes',
+  input: inputs.lab,
+  async run(input, world) {
+    switch (input.action) {
+      case 'list':
+        return said(stories.map((story) => `${story.name.padEnd(14)} ${story.title}`).join('\n'), undefined, [
+          'firstlight lab story two-sparks',
+        ]);
+      case 'down': {
+        const folder = input.dir ?? labFolder();
+        await labDown(folder);
+        return said(`The lab in ${folder} is down; its journal stays there.`, folder, []);
+      }
+      case 'up': {
+        const story = findStory(input.story ?? 'clean-start');
+        const folder = input.dir ?? labFolder();
+        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        const handle = await labUp({ folder, story: story.name, seed: input.seed });
+        return said(
+          `${story.title}\n${handle.story.hosts.map((host) => host.name).join(' and ')} run on this machine; ${folder} holds cluster.yaml and recipe.yaml.`,
+          folder,
+          [
+            `cd ${folder}`,
+            'export FIRSTLIGHT_HOME=$PWD/home FIRSTLIGHT_SUDO_PASSWORD_FILE=$PWD/sudo-password',
+            'firstlight up recipe.yaml',
+            `firstlight lab down --dir ${folder}`,
+          ],
+        );
+      }
+      case 'story': {
+        if (input.story === undefined)
+          throw new UserError('bad-input', 'which story?', 'firstlight lab list');
+        return tell(findStory(input.story), input, world);
+      }
+    }
+  },
+};
+
+function said(text: string, folder: string | undefined, next: readonly string[]): Answer {
+  return { report: { kind: 'lab', text, folder, next }, exit: 0 };
+}
+
+function findStory(name: string): Story {
+  const story = stories.find((candidate) => candidate.name === name);
+  if (story === undefined)
+    throw new UserError(
+      'bad-input',
+      `there is no story ${name}`,
+      `stories are: ${stories.map((candidate) => candidate.name).join(', ')}`,
+    );
+  return story;
+}
+
+function labFolder(): string {
+  return join(tmpdir(), `firstlight-lab-${userInfo().username}`);
+}
+
+type StoryInput = { readonly dir?: string | undefined; readonly seed: number; readonly keep: boolean };
+
+/**
+ * Lives through a story: the lab up, the ordinary operations, the lab down. The person of the story answers
+ * through the same operation as any face; nothing here tells the product how it should end.
+ */
+async function tell(named: Story, input: StoryInput, outer: World): Promise<Answer> {
+  const folder = input.dir ?? mkdtempSync(join(tmpdir(), `firstlight-${named.name}-`));
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const handle = await labUp({ folder, story: named.name, seed: input.seed });
+  const { story } = handle;
+  const events: Event[] = [];
+  const world: OpenWorld = makeWorld({
+    cluster: join(folder, 'cluster.yaml'),
+    home: join(folder, 'home'),
+    sudoPasswordFiles: [],
+    passwords: story.passwords,
+    live: outer.live,
+    signal: outer.signal,
+    env: {},
+    onEvent: (event) => {
+      events.push(event);
+      outer.told(event);
+      if (event.type === 'consent-asked') answer(world, story, event);
+    },
+  });
+  try {
+    const recipe = join(folder, 'recipe.yaml');
+    const wanted = { recipe, consent: [], plan: undefined, replace: false, wait: true };
+    const first = await up.run(wanted, world);
+    const serves = first.report.kind === 'run' && first.report.ended.outcome === 'serving';
+    if (serves) await up.run(wanted, world);
+    if (story.expect.restored || serves) await down.run({ recipe: undefined, restore: true }, world);
+    const missed = missing(story, events);
+    const home = join(folder, 'home');
+    return {
+      report: {
+        kind: 'lab',
+        text:
+          missed.length === 0
+            ? `${story.name} ended as it should.`
+            : `${story.name} did not end as it should: ${missed.join('; ')}.`,
+        folder,
+        next: [
+          `FIRSTLIGHT_HOME=${home} firstlight runs`,
+          `FIRSTLIGHT_HOME=${home} firstlight show 1`,
+          'firstlight lab up two-sparks',
+        ],
+      },
+      exit: missed.length === 0 ? 0 : 1,
+    };
+  } finally {
+    world.close();
+    if (!input.keep) await labDown(folder);
+  }
+}
+
+function answer(world: World, story: Story, asked: Extract<Event, { type: 'consent-asked' }>): void {
+  const allowed = asked.steps
+    .filter((step) =>
+      story.consents.some((consent) => consent.node === step.node && consent.holder === step.target.name),
+    )
+    .map((step) => step.id);
+  const refused = asked.steps.map((step) => step.id).filter((id) => !allowed.includes(id));
+  giveConsent(world, asked.run, { allowed, refused, by: `the person of the story ${story.name}` });
+}
+
+/** What the story's file expects and the journal does not show. */
+function missing(story: Story, events: readonly Event[]): readonly string[] {
+  const ends = events.flatMap((event) => (event.type === 'run-ended' ? [event.outcome] : []));
+  return [
+    ...story.expect.events
+      .filter(
+        (wanted) =>
+          !events.some((event) =>
+            Object.entries(wanted).every(([key, value]) => Reflect.get(event, key) === value),
+          ),
+      )
+      .map((wanted) => `no event ${JSON.stringify(wanted)}`),
+    ...(ends[0] === story.expect.outcome ? [] : [`it ended ${ends[0]}, not ${story.expect.outcome}`]),
+    ...(story.expect.restored && ends.at(-1) !== 'restored' ? ['nothing was given back'] : []),
+  ];
+}

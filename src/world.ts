@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs';
+import { hostname, userInfo } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Cluster } from './domain/cluster.ts';
+import type { Event } from './domain/event.ts';
+import { readCluster } from './files/cluster-file.ts';
+import { readPasswordFile } from './files/password-file.ts';
+import type { Journal } from './journal/journal.ts';
+import { journalFolder, openJournal } from './journal/sqlite-journal.ts';
+import type { Clock, Live, World } from './operations/world.ts';
+import type { Hosts, Secrets } from './remote/host.ts';
+import { openHosts } from './remote/open-hosts.ts';
+
+export type WorldOptions = {
+  /** Path of the cluster file; read when something first asks for it. */
+  readonly cluster: string;
+  /** Journal folder; from the environment when left out. */
+  readonly home?: string;
+  /** `FILE` for every node, or `NODE=FILE` for one. */
+  readonly sudoPasswordFiles: readonly string[];
+  /** Passwords that are known already, by node (a story's, say). */
+  readonly passwords?: Readonly<Record<string, string>>;
+  /** Asks a person, once per run; undefined where nobody can be asked. */
+  readonly askPassword?: (node: string) => Promise<string | undefined>;
+  readonly live: (update: Live) => void;
+  readonly onEvent: (event: Event) => void;
+  readonly signal: AbortSignal;
+  readonly env: Readonly<Record<string, string | undefined>>;
+};
+
+export type OpenWorld = World & { close(): void };
+
+const clock: Clock = {
+  now: () => Date.now(),
+  wait: async (milliseconds, signal) => {
+    await wait(milliseconds, undefined, { signal });
+  },
+};
+
+/** Joins the real parts. Files are read and the journal is opened when something first needs them. */
+export function makeWorld(options: WorldOptions): OpenWorld {
+  let cluster: Cluster | undefined;
+  let hosts: Hosts | undefined;
+  let journal: Journal | undefined;
+  const secrets = openSecrets(options);
+  return {
+    get cluster() {
+      cluster ??= readCluster(options.cluster);
+      return cluster;
+    },
+    get hosts() {
+      hosts ??= openHosts(this.cluster, { secrets });
+      return hosts;
+    },
+    get journal() {
+      if (journal === undefined) {
+        journal = openJournal(options.home ?? journalFolder(options.env));
+        journal.subscribe(options.onEvent);
+      }
+      return journal;
+    },
+    clusterFile: resolve(options.cluster),
+    openHosts: (other) => openHosts(other, { secrets }),
+    secrets,
+    clock,
+    signal: options.signal,
+    live: options.live,
+    told: options.onEvent,
+    controller: { host: hostname(), user: userInfo().username, pid: process.pid },
+    version: version(),
+    close() {
+      journal?.close();
+    },
+  };
+}
+
+/** Version of the package, for --version and for the journal. */
+export function version(): string {
+  const text = readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8');
+  const parsed: unknown = JSON.parse(text);
+  return typeof parsed === 'object' && parsed !== null && 'version' in parsed
+    ? String(parsed.version)
+    : 'unknown';
+}
+
+function openSecrets(options: WorldOptions): Secrets {
+  const used = new Set<string>();
+  const keep = (value: string | undefined) => {
+    if (value !== undefined && value !== '') used.add(value);
+    return value;
+  };
+  let asked: Promise<string | undefined> | undefined;
+  return {
+    value: (name) => keep(options.env[name]),
+    all: () => [...used],
+    async sudoPassword(node) {
+      const known = options.passwords?.[node];
+      if (known !== undefined) return keep(known);
+      const file = passwordFileFor(node, options);
+      if (file !== undefined) return keep(readPasswordFile(file));
+      asked ??= options.askPassword?.(node);
+      return keep(await asked);
+    },
+  };
+}
+
+function passwordFileFor(node: string, options: WorldOptions): string | undefined {
+  const prefix = `${node}=`;
+  const own = options.sudoPasswordFiles.find((file) => file.startsWith(prefix));
+  if (own !== undefined) return own.slice(prefix.length);
+  const general = options.sudoPasswordFiles.find((file) => !/^[A-Za-z0-9][\w.-]*=/.test(file));
+  return general ?? options.env['FIRSTLIGHT_SUDO_PASSWORD_FILE'];
+}
