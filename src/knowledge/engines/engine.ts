@@ -20,6 +20,8 @@ export type RankCommand = {
   /** The engine's program and arguments, less docker. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** Variables whose values are secrets: name on the node → name of the secret here. Absent where there are none. */
+  readonly secretEnv?: Readonly<Record<string, string>>;
   readonly health: { readonly address: string; readonly port: number } | undefined;
 };
 

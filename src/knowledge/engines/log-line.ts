@@ -1,0 +1,49 @@
+import type { Landmark } from './engine.ts';
+
+/** Colour and cursor sequences, as engines and Ray write them when they believe in a terminal. */
+const ANSI = /\x1b\[[0-9;?]*[A-Za-z]/g;
+/** "(EngineCore_DP0 pid=1) (RayWorkerWrapper pid=2, ip=10.0.0.1) ", nested as Ray does. */
+const PROCESS = /^(?:\([A-Za-z_][\w.]* pid=\d+(?:, ip=[\d.a-fA-F:]+)?\)\s*)+/;
+/** "INFO 05-06 20:59:57 [default_loader.py:384] "; the file and line move between versions and mean nothing. */
+const VLLM_RECORD = /^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[^\]]*:\d+\] ?/;
+/** "[2026-08-21 10:00:00 PP0 TP1] " */
+const SGLANG_RECORD =
+  /^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: (?:DP|PP|ATTN_CP|MOE_DP|TP|EP)\d+)*\] ?/;
+/** Ray's note that it folded equal lines of several nodes into one. */
+const REPEATED = / \[repeated \d+x across cluster\](?: \(.*\))?$/;
+
+/**
+ * What a line says, without colours, process prefixes, time stamp, rank and level. One rule for both engines,
+ * since either may run inside the other's wrappers. Lines of neither form come back as they are.
+ */
+export function messageOf(text: string): string {
+  let rest = text.replace(ANSI, '').replace(/[\r\n]+$/, '');
+  for (const prefix of [PROCESS, SGLANG_RECORD, PROCESS, VLLM_RECORD]) rest = rest.replace(prefix, '');
+  return rest.replace(REPEATED, '');
+}
+
+/**
+ * Weight loading as tqdm draws it; every loader has a label of its own in front of the same bar:
+ * "Loading safetensors checkpoint shards:  56% Completed | 5/9 [00:13<00:11,  2.87s/it]".
+ */
+const LOADING =
+  /^(?:Loading (?:safetensors|pt)|Multi-thread loading)[^:]*:\s*(\d+)%\s*Completed \| \d+\/\d+ \[/;
+/** "Capturing batches (bs=8 avail_mem=50.20 GB):  10%|#  | 5/52 […" and vLLM's "Capturing CUDA graphs (decode, FULL):  40%|…". */
+const CAPTURING = /^Capturing (?:batches|num tokens|CUDA graphs)[^:]*:\s*(\d+)%\|/;
+
+/** The landmark of a progress bar, or undefined when the message is none. */
+export function progressBar(message: string): Landmark | undefined {
+  const loading = LOADING.exec(message);
+  if (loading) return { stage: 'weights', percent: Number(loading[1]) };
+  const capturing = CAPTURING.exec(message);
+  return capturing ? { stage: 'graphs', percent: Number(capturing[1]) } : undefined;
+}
+
+/** A table of messages, first match wins. */
+export type Marks = readonly (readonly [RegExp, Landmark])[];
+
+/** The landmark of a line by its bars and its engine's table. */
+export function landmarkIn(marks: Marks, text: string): Landmark | undefined {
+  const message = messageOf(text);
+  return progressBar(message) ?? marks.find(([pattern]) => pattern.test(message))?.[1];
+}
