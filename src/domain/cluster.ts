@@ -27,7 +27,7 @@ const reach = {
   /** Path of an identity file; `~` and paths relative to the cluster file are allowed. */
   key: z.string().min(1).optional(),
   /** A node's name, or any ProxyJump value. */
-  jump: destination.or(z.string().regex(/^[^-\s'"`$\\;|&<>(){}]+$/)).optional(),
+  jump: destination.or(z.string().regex(/^[^-\s'"`$\\;|&<>(){}][^\s'"`$\\;|&<>(){}]*$/)).optional(),
   /** The node's address on the fabric between the nodes; found by looking where left out. */
   fabric: address.optional(),
 };
