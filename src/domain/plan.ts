@@ -78,6 +78,8 @@ export type Service = {
   readonly healthAddress?: string;
   /** Name of the model at the API. */
   readonly servedName: string;
+  /** It runs already: to be followed, not started. */
+  readonly running?: boolean;
 };
 
 export type Phase = {

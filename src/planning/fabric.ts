@@ -33,6 +33,19 @@ export function fabricOf(
   });
 }
 
+/** Each node's fabric address by name, given or found; empty when one of them has none. */
+export function fabricAddresses(
+  nodes: readonly Node[],
+  facts: readonly NodeFacts[],
+): ReadonlyMap<string, string> {
+  const found = fabricOf(nodes, facts);
+  const pairs = nodes.flatMap((node, rank): readonly (readonly [string, string])[] => {
+    const fabric = found[rank];
+    return fabric === undefined ? [] : [[node.name, fabric.address]];
+  });
+  return new Map(pairs.length === nodes.length ? pairs : []);
+}
+
 /** Names of the active RDMA devices of a node whose interface has an address, sorted. */
 export function activeRdma(facts: ReachedFacts): readonly string[] {
   const interfaces = valueIf(facts.interfaces) ?? [];

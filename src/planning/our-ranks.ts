@@ -1,6 +1,5 @@
-import type { Node } from '../domain/cluster.ts';
 import { type Holder, type NodeFacts, type RankRecord, type ReachedFacts, valueIf } from '../domain/facts.ts';
-import type { EngineName, Recipe, RecipeEdit } from '../domain/recipe.ts';
+import type { EngineName, RecipeEdit } from '../domain/recipe.ts';
 
 /** A rank of firstlight's own that a look found on a node. */
 export type FoundRank = { readonly node: string; readonly record: RankRecord };
@@ -24,91 +23,86 @@ function allRanks(facts: readonly NodeFacts[]): readonly FoundRank[] {
   );
 }
 
+/** What runs of a recipe file: the remedies it was started with, and the engine that the list may have come to. */
+export type RunningService = { readonly edits: readonly RecipeEdit[]; readonly engine: EngineName };
+
 /**
- * The edits that the running ranks of this recipe file carry, from the nodes' own records: the truth of a second
+ * Edits and engine of the newest live rank of this recipe file, from the node's own record: the truth of a second
  * `up`. Undefined when none of its ranks is alive.
  */
-export function runningEdits(
-  facts: readonly NodeFacts[],
-  recipeDigest: string,
-): readonly RecipeEdit[] | undefined {
-  return newestAlive(facts, recipeDigest)?.edits;
-}
-
-/** The engine those ranks run with; the first of the recipe's list may long have been given up. */
-export function runningEngine(facts: readonly NodeFacts[], recipeDigest: string): EngineName | undefined {
-  return newestAlive(facts, recipeDigest)?.engine;
-}
-
-function newestAlive(facts: readonly NodeFacts[], recipeDigest: string): RankRecord | undefined {
-  return aliveRanks(facts)
+export function runningEdits(facts: readonly NodeFacts[], recipeDigest: string): RunningService | undefined {
+  const newest = aliveRanks(facts)
     .map(({ record }) => record)
     .filter((record) => record.recipeDigest === recipeDigest)
     .sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1))[0];
+  return newest === undefined ? undefined : { edits: newest.edits, engine: newest.engine };
 }
 
-export type OurInput = {
-  /** By rank. */
-  readonly nodes: readonly Node[];
-  readonly recipe: Recipe;
-  readonly recipeDigest: string;
-  readonly engine: EngineName;
-  readonly facts: readonly NodeFacts[];
-  readonly replace: boolean;
-};
-
-export type OurRanks = {
-  /** Ranks of this plan that are alive in their place, by rank; the others are to be launched. */
+export type Ours = {
+  /** Ranks that are alive in their place, by rank; the others are to be launched. */
   readonly kept: ReadonlyMap<number, FoundRank>;
-  /** Ours, in the way of this plan, to be stopped first; needs no consent. */
+  /** In the way of this recipe, to be stopped first; nobody is asked, since they are ours. */
   readonly strays: readonly FoundRank[];
-  /** Alive under another digest of the same recipe; they stop only with `--replace`. */
+  /** Alive under another digest of the same recipe; they stop only with `replace`. */
   readonly toReplace: readonly FoundRank[];
 };
 
-/** Sorts firstlight's own ranks into kept, strays and those that only `--replace` may stop. */
-export function ourRanks(input: OurInput): OurRanks {
-  const { nodes, recipe, recipeDigest, engine, facts, replace } = input;
-  const mine = aliveRanks(facts).filter(({ record }) => record.recipe === recipe.recipe);
+export type OursInput = {
+  /** The recipe's name. */
+  readonly recipe: string;
+  readonly recipeDigest: string;
+  readonly replace: boolean;
+};
+
+/**
+ * Sorts firstlight's own ranks into kept, strays and those that only `--replace` may stop. `facts` are by rank, head
+ * first. A job without its head waits for it and is kept; any other half of a job is a stray, and so is one whose
+ * ranks differ in engine or remedies.
+ */
+export function ourRanks(facts: readonly NodeFacts[], input: OursInput): Ours {
+  const { recipe, recipeDigest, replace } = input;
+  const mine = aliveRanks(facts).filter(({ record }) => record.recipe === recipe);
   const toReplace = mine.filter(({ record }) => record.recipeDigest !== recipeDigest);
   const same = mine.filter(({ record }) => record.recipeDigest === recipeDigest);
-  const fitting = same.filter(
-    ({ node, record }) => record.engine === engine && nodes[record.rank]?.name === node,
-  );
-  const whole = new Set(fitting.map(({ record }) => record.effectiveDigest)).size <= 1;
-  const halfDead = fitting.some((alive) => hasLostAPeer(alive, input));
-  const keep = whole && !halfDead && fitting.length === same.length ? fitting : [];
+  const oneJob = new Set(same.map(({ record }) => `${record.engine} ${record.effectiveDigest}`)).size <= 1;
+  const inPlace = same.every(({ node, record }) => facts[record.rank]?.node === node);
+  const keeps = oneJob && inPlace && !same.some((alive) => lostAPeer(alive, facts));
   return {
-    kept: new Map(keep.map((found) => [found.record.rank, found])),
-    strays: [
-      ...(keep.length === same.length ? [] : same),
-      ...(replace ? toReplace : []),
-      ...orphans(facts, recipe.recipe),
-    ],
+    kept: new Map(keeps ? same.map((found) => [found.record.rank, found]) : []),
+    strays: [...(keeps ? [] : same), ...(replace ? toReplace : []), ...orphans(facts, recipe)],
     toReplace,
   };
 }
 
-/**
- * Ranks that must be stopped before this recipe is launched: what is left of a service that lost a rank, runs with
- * another engine or in another place, with `replace` also those of an older recipe. They are ours, so nobody is asked.
- */
-export function strayRanks(input: OurInput): readonly FoundRank[] {
-  return ourRanks(input).strays;
+/** A rank that must be stopped before the recipe is launched. */
+export type StrayRank = {
+  readonly name: string;
+  readonly node: string;
+  readonly rank: number;
+  readonly engine: EngineName;
+};
+
+/** Ranks of ours that must be stopped before this recipe is launched; `facts` by rank, head first. */
+export function strayRanks(facts: readonly NodeFacts[], input: OursInput): readonly StrayRank[] {
+  return ourRanks(facts, input).strays.map(({ node, record }) => ({
+    name: record.name,
+    node,
+    rank: record.rank,
+    engine: record.engine,
+  }));
 }
 
-/** A rank waits for peers that were never started; it is half of a dead service when one had started and ended. */
-function hasLostAPeer({ record: alive }: FoundRank, { nodes, recipe, facts }: OurInput): boolean {
-  return nodes.some((node, rank) => {
-    if (rank === alive.rank) return false;
-    const there = reachedOf(facts, node.name);
+/** A rank waits for peers that were never started; it is half of a dead job when one had started and ended. */
+function lostAPeer({ record: alive }: FoundRank, facts: readonly NodeFacts[]): boolean {
+  return facts.some((there, rank) => {
     // What cannot be seen is not lost: an unreached node blocks the plan by itself.
-    if (there === undefined || !there.ranks.known) return false;
+    if (rank === alive.rank || !there.reached || !there.ranks.known) return false;
     const peers = there.ranks.value.filter(
-      (record) => record.recipe === recipe.recipe && record.rank === rank,
+      (record) => record.recipe === alive.recipe && record.rank === rank,
     );
     if (peers.some((record) => record.state !== 'ended')) return false;
-    if (alive.servingSince !== undefined) return true;
+    // Ranks are started worker first, head last: a head without its worker has lost it.
+    if (alive.servingSince !== undefined || alive.rank === 0) return true;
     const ended = peers.some(
       (record) =>
         (record.run === alive.run && record.attempt === alive.attempt) || record.startedAt > alive.startedAt,
