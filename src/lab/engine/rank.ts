@@ -1,0 +1,108 @@
+import type { EngineWorld } from './engine-world.ts';
+import { gpuFreeBytes, WorldError } from './engine-world.ts';
+import { connectFullMesh } from './gloo.ts';
+import { Group } from './group.ts';
+import { CONTEXT_BYTES } from './memory-model.ts';
+import type { Pace } from './pace.ts';
+import { cudaOutOfMemory, PythonError, type Site, torchOutOfMemory } from './python-error.ts';
+import { rendezvous, type Store } from './store.ts';
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** One rank's memory on its GPU, grown step by step; refusals become the errors that CUDA and torch have for them. */
+export class Device {
+  bytes = 0;
+  readonly world: EngineWorld;
+  constructor(world: EngineWorld) {
+    this.world = world;
+  }
+
+  /** The context: torch.cuda.set_device. */
+  async open(): Promise<void> {
+    try {
+      await this.world.hold(CONTEXT_BYTES, true);
+      this.bytes = CONTEXT_BYTES;
+    } catch (error) {
+      if (!(error instanceof WorldError)) throw error;
+      if (error.code === 'out-of-memory') throw cudaOutOfMemory('set-device');
+      throw new PythonError('set-device', 'RuntimeError', 'No CUDA GPUs are available');
+    }
+  }
+
+  async grow(bytes: number, site: Site): Promise<void> {
+    try {
+      await this.world.hold(this.bytes + bytes, true);
+      this.bytes += bytes;
+    } catch (error) {
+      if (!(error instanceof WorldError)) throw error;
+      const memory = await this.world.memory();
+      throw torchOutOfMemory(site, {
+        wanted: bytes,
+        total: memory.totalBytes,
+        free: memory.freeBytes,
+        own: this.bytes,
+      });
+    }
+  }
+
+  async freeBytes(): Promise<number> {
+    return gpuFreeBytes(await this.world.memory());
+  }
+}
+
+export type Joined = { readonly store: Store | undefined; readonly group: Group };
+
+/** Store and mesh of all ranks; a single rank needs neither. Throws PythonError. */
+export async function join(
+  hands: {
+    readonly world: EngineWorld;
+    readonly pace: Pace;
+    readonly env: Env;
+    readonly print: (text: string) => void;
+  },
+  at: {
+    readonly address: string;
+    readonly port: number;
+    readonly rank: number;
+    readonly size: number;
+    readonly timeoutSeconds: number;
+    readonly glooSeconds: number;
+  },
+): Promise<Joined> {
+  if (at.size === 1) return { store: undefined, group: new Group(0, 1, []) };
+  const store = await rendezvous(hands, at);
+  const group = await connectFullMesh(hands, {
+    store,
+    rank: at.rank,
+    size: at.size,
+    timeoutSeconds: at.glooSeconds,
+  });
+  return { store, group };
+}
+
+const LOAD_MILLISECONDS = 2500;
+
+/**
+ * Reads the shards one after the other: memory rises, the page cache warms. `progress` is called before the first
+ * and after each; the whole takes about two and a half seconds.
+ */
+export async function loadShards(
+  device: Device,
+  pace: Pace,
+  {
+    shards,
+    rankBytes,
+    fileBytes,
+  }: { readonly shards: number; readonly rankBytes: number; readonly fileBytes: number },
+  progress: (done: number, seconds: number) => void,
+): Promise<void> {
+  const begun = Date.now();
+  const seconds = (): number => ((Date.now() - begun) * pace.speed) / 1000;
+  progress(0, 0);
+  for (let done = 1; done <= shards; done += 1) {
+    await device.grow(rankBytes / shards, 'load');
+    await device.world.readFiles(fileBytes / shards);
+    await pace.wait(LOAD_MILLISECONDS / shards);
+    progress(done, seconds());
+  }
+}

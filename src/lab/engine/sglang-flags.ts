@@ -1,0 +1,222 @@
+import { parseFlagTable } from './argparse.ts';
+
+/** Options of SGLang v0.5.18 (server_args.py) as far as recipes use them; see argparse.ts for the form. */
+export const SGLANG_FLAGS = parseFlagTable(`
+  -h help
+  model-path model:text
+  tokenizer-path:text
+  tokenizer-mode:text
+  tokenizer-backend:text
+  tokenizer-worker-num:int
+  skip-tokenizer-init
+  load-format:text
+  model-loader-extra-config:text
+  trust-remote-code
+  context-length:int
+  is-embedding
+  enable-multimodal
+  language-model-only
+  limit-mm-data-per-request:text
+  mm-process-config:text
+  revision:text
+  model-impl:text
+  config:text
+  host:text
+  port:int
+  grpc-mode
+  grpc-port:int
+  skip-server-warmup
+  warmups:text
+  nccl-port:int
+  dist-init-addr nccl-init-addr:text
+  dist-timeout:int
+  nnodes:int
+  node-rank:int
+  dtype:text
+  quantization:text
+  quantization-param-path:text
+  kv-cache-dtype:text
+  enable-fp32-lm-head
+  modelopt-quant:text
+  mem-fraction-static:float
+  max-running-requests:int
+  max-queued-requests:int
+  max-total-tokens:int
+  chunked-prefill-size:int
+  prefill-max-requests:int
+  max-prefill-tokens:int
+  schedule-policy:text
+  enable-priority-scheduling
+  schedule-conservativeness:float
+  page-size:int
+  hybrid-kvcache-ratio:float?
+  swa-full-tokens-ratio:float
+  disable-hybrid-swa-memory
+  radix-eviction-policy:text
+  device:text
+  base-gpu-id:int
+  gpu-id-step:int
+  tp-size tensor-parallel-size:int
+  pp-size pipeline-parallel-size:int
+  pp-max-micro-batch-size:int
+  pp-async-batch-depth:int
+  dp-size data-parallel-size:int
+  load-balance-method:text
+  ep-size expert-parallel-size ep:int
+  dcp-size decode-context-parallel-size:int
+  attn-cp-size:int
+  moe-dp-size:int
+  stream-interval:int
+  incremental-streaming-output
+  random-seed:int
+  constrained-json-whitespace-pattern:text
+  watchdog-timeout:float
+  soft-watchdog-timeout:float
+  download-dir:text
+  sleep-on-idle
+  log-level:text
+  log-level-http:text
+  log-requests
+  log-requests-level:int
+  crash-dump-folder:text
+  show-time-cost
+  enable-metrics
+  enable-metrics-for-all-schedulers
+  bucket-time-to-first-token:float+
+  collect-tokens-histogram
+  prompt-tokens-buckets:text+
+  decode-log-interval:int
+  enable-request-time-stats-logging
+  kv-events-config:text
+  enable-trace
+  api-key:text
+  admin-api-key:text
+  served-model-name:text
+  weight-version:text
+  chat-template:text
+  hf-chat-template-name:text
+  completion-template:text
+  file-storage-path:text
+  enable-cache-report
+  reasoning-parser:text
+  tool-call-parser:text
+  sampling-defaults:text
+  tool-server:text
+  preferred-sampling-params:text
+  json-model-override-args:text
+  enable-lora
+  max-lora-rank:int
+  lora-paths:text+
+  lora-target-modules:text+
+  max-loras-per-batch:int
+  lora-backend:text
+  attention-backend:text
+  prefill-attention-backend:text
+  decode-attention-backend:text
+  mm-attention-backend:text
+  sampling-backend:text
+  grammar-backend:text
+  linear-attn-backend:text
+  linear-attn-prefill-backend:text
+  linear-attn-decode-backend:text
+  mamba-backend:text
+  mamba-full-memory-ratio:float
+  max-mamba-cache-size:int
+  mamba-ssm-dtype:text
+  mamba-radix-cache-strategy:text
+  mamba-track-interval:int
+  nsa-prefill-backend:text
+  nsa-decode-backend:text
+  fp8-gemm-backend fp8-gemm-runner-backend:text
+  fp4-gemm-backend fp4-gemm-runner-backend:text
+  moe-runner-backend:text
+  moe-a2a-backend:text
+  flashinfer-mxfp4-moe-precision:text
+  enable-flashinfer-allreduce-fusion
+  disable-flashinfer-autotune
+  deepep-mode:text
+  ep-num-redundant-experts:int
+  ep-dispatch-algorithm:text
+  init-expert-location:text
+  enable-eplb
+  moe-dense-tp-size:int
+  elastic-ep-backend:text
+  speculative-algorithm:text
+  speculative-draft-model-path speculative-draft-model:text
+  speculative-draft-model-revision:text
+  speculative-num-steps:int
+  speculative-eagle-topk:int
+  speculative-num-draft-tokens:int
+  speculative-accept-threshold-single:float
+  speculative-accept-threshold-acc:float
+  speculative-token-map:text
+  speculative-attention-mode:text
+  enable-hierarchical-cache
+  hicache-ratio:float
+  hicache-size:int
+  hicache-write-policy:text
+  hicache-io-backend:text
+  hicache-storage-backend:text
+  cpu-offload-gb:int
+  disable-radix-cache
+  disable-cuda-graph
+  disable-cuda-graph-padding
+  disable-prefill-cuda-graph
+  disable-piecewise-cuda-graph
+  enable-piecewise-cuda-graph
+  cuda-graph-max-bs:int
+  cuda-graph-bs:int+
+  cuda-graph-backend-decode:text
+  cuda-graph-backend-prefill:text
+  piecewise-cuda-graph-max-tokens:int
+  enable-profile-cuda-graph
+  enable-cudagraph-gc
+  enable-nccl-nvls
+  enable-symm-mem
+  disable-outlines-disk-cache
+  disable-custom-all-reduce
+  enable-mscclpp
+  enable-torch-symm-mem
+  disable-overlap-schedule
+  enable-mixed-chunk
+  enable-dp-attention
+  enable-dp-lm-head
+  enable-two-batch-overlap
+  enable-torch-compile
+  torch-compile-max-bs:int
+  torchao-config:text
+  enable-nan-detection
+  enable-p2p-check
+  triton-attention-reduce-in-fp32
+  triton-attention-num-kv-splits:int
+  num-continuous-decode-steps:int
+  delete-ckpt-after-loading
+  enable-memory-saver
+  enable-weights-cpu-backup
+  allow-auto-truncate
+  enable-custom-logit-processor
+  disable-shared-experts-fusion
+  disable-chunked-prefix-cache
+  disable-fast-image-processor
+  keep-mm-feature-on-device
+  enable-return-hidden-states
+  numa-node:int+
+  weight-loader-disable-mmap
+  weight-loader-prefetch-checkpoints
+  weight-loader-drop-cache-after-load
+  startup-weight-load-mode:text
+  disaggregation-mode:text
+  disaggregation-transfer-backend:text
+  disaggregation-bootstrap-port:int
+  disaggregation-ib-device:text
+  custom-weight-loader:text+
+  use-ray
+  ssl-keyfile:text
+  ssl-certfile:text
+`);
+
+export const SGLANG_REASONING_PARSERS: readonly string[] = (
+  'apertus2509 deepseek-r1 deepseek-v3 deepseek-v4 glm45 hunyuan gpt-oss kimi kimi_k2 kimi_k3 mimo muse ' +
+  'poolside_v1 qwen3 qwen3-thinking minimax minimax-append-think minimax-m3 step3 step3p5 mistral nemotron_3 ' +
+  'interns1 gemma4 inkling cohere_command4 auto'
+).split(' ');
