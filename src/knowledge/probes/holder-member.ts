@@ -1,0 +1,147 @@
+import type { Fact } from '../../domain/facts.ts';
+import { type Attribution, attribute } from './cgroup.ts';
+import type { SeenContainer } from './containers.ts';
+import { maskSecrets } from './mask-secrets.ts';
+import type { SeenPort } from './ports.ts';
+import type { ProcessDetails, ProcessReading, ProcessRow } from './process-reading.ts';
+import { hostsOthers, protectedWhy } from './protected-work.ts';
+
+/** Everything that tells whose the memory is. */
+export type HolderInput = {
+  readonly processes: Fact<ProcessReading>;
+  readonly containers: Fact<readonly SeenContainer[]>;
+  readonly ports: Fact<readonly SeenPort[]>;
+  /** Pids of our own runners that live → name of the rank. */
+  readonly runners: ReadonlyMap<number, string>;
+  /** Root reads every environment: then a bare process can be brought back. */
+  readonly rootToBeHad: boolean;
+};
+
+/** A process that counts, with whose it is. */
+export type Member = {
+  readonly row: ProcessRow;
+  readonly details: ProcessDetails;
+  readonly whose: Attribution;
+  /** Name of our own rank that it belongs to. */
+  readonly rank: string | undefined;
+};
+
+/** The processes that were looked at closely and are still there. */
+export function membersOf(reading: ProcessReading, input: HolderInput): readonly Member[] {
+  return [...reading.details].flatMap(([pid, details]) => {
+    const row = reading.rows.get(pid);
+    // A pid that ended between two reads has no row, or no cgroup any more: it holds nothing.
+    if (row === undefined || details.cgroup.length === 0) return [];
+    const whose = attribute(details.cgroup, reading.ownCgroup);
+    return [{ row, details, whose, rank: rankOf(row, whose, reading, input) }];
+  });
+}
+
+/** One key per holder: all processes of a container, a unit, a rank, or a job are one. */
+export function holderKey(member: Member, reading: ProcessReading): string {
+  const { whose, rank, row } = member;
+  if (rank !== undefined) return `rank ${rank}`;
+  switch (whose.kind) {
+    case 'container':
+    case 'pod':
+    case 'monitor':
+      return `${whose.kind} ${whose.id}`;
+    case 'machine':
+      return `machine ${whose.machine}`;
+    case 'unit':
+      return isSeparate(member) ? `process ${topOf(row, reading)}` : `unit ${whose.uid ?? ''} ${whose.unit}`;
+    case 'scope':
+      return isBareScope(whose.scope)
+        ? `process ${topOf(row, reading)}`
+        : `scope ${whose.uid ?? ''} ${whose.scope}`;
+    case 'session':
+    case 'none':
+      return `process ${topOf(row, reading)}`;
+    default:
+      return never(whose);
+  }
+}
+
+/** The rank of ours that a process belongs to: by its container, or by a runner among its ancestors or as its session. */
+function rankOf(
+  row: ProcessRow,
+  whose: Attribution,
+  reading: ProcessReading,
+  input: HolderInput,
+): string | undefined {
+  if (whose.kind === 'container') {
+    const container = containerOf(whose.id, input);
+    if (container?.name.startsWith('firstlight-')) return container.name.slice('firstlight-'.length);
+    return container?.labels['firstlight.rank'] === undefined ? undefined : container.name;
+  }
+  const bySession = input.runners.get(row.session);
+  if (bySession !== undefined) return bySession;
+  let pid = row.pid;
+  for (let depth = 0; depth < 50 && pid > 1; depth++) {
+    const name = input.runners.get(pid);
+    if (name !== undefined) return name;
+    pid = reading.rows.get(pid)?.parent ?? 0;
+  }
+  return undefined;
+}
+
+/** The container of that id, where the runtime let us see it. */
+export function containerOf(id: string, input: HolderInput): SeenContainer | undefined {
+  return input.containers.known ? input.containers.value.find((each) => each.id === id) : undefined;
+}
+
+/** Somebody's own process in the cgroup of a unit that only hosts it: not the unit's own program. */
+export function isSeparate(member: Member): boolean {
+  const { whose } = member;
+  return whose.kind === 'unit' && hostsOthers(whose.unit) && programProtection(member) === undefined;
+}
+
+/** Scopes that a terminal, tmux or `systemd-run --scope` made around a command: the command is what counts. */
+export function isBareScope(scope: string): boolean {
+  return /^(vte-spawn-|tmux-spawn-|run-)/.test(scope);
+}
+
+/** Why the program itself is never proposed to be stopped, whatever unit it runs in. */
+export function programProtection(member: Member): string | undefined {
+  if (member.row.pid === 1) return 'it keeps the host running';
+  return protectedWhy(member.row.name) ?? protectedWhy(baseName(member.details.args[0] ?? ''));
+}
+
+/** The top of a job: up through parents of the same process group and user. The probe does the same in awk. */
+export function topOf(row: ProcessRow, reading: ProcessReading): number {
+  let top = row;
+  for (let depth = 0; depth < 50; depth++) {
+    const up = reading.rows.get(top.parent);
+    if (up === undefined || up.pid <= 1 || top.group < 1 || up.group !== top.group || up.uid !== top.uid)
+      break;
+    top = up;
+  }
+  return top.pid;
+}
+
+/** The command line as it may be shown: secrets masked, 400 characters at most. */
+export function commandOf(member: Member): string {
+  const text = maskSecrets(member.details.args).join(' ').trim();
+  return (text || member.row.name || 'unknown').slice(0, 400);
+}
+
+/** "python3 -m sglang.launch_server", "python train.py", "VLLM::EngineCore": how a person calls a bare process. */
+export function shortCommand(member: Member): string {
+  const [program = '', ...rest] = maskSecrets(member.details.args);
+  const name = baseName(program) || member.row.name || `process ${member.row.pid}`;
+  if (!/^(python[\d.]*|node|bash|sh|dash|perl|ruby|java|uv)$/.test(name)) return name.slice(0, 60);
+  const module = rest.indexOf('-m');
+  if (module !== -1 && rest[module + 1] !== undefined) return `${name} -m ${rest[module + 1]}`.slice(0, 60);
+  const script = rest.find((arg) => !arg.startsWith('-'));
+  return (script === undefined ? name : `${name} ${baseName(script)}`).slice(0, 60);
+}
+
+function baseName(path: string): string {
+  // A program that names itself freely ("nginx: worker process") is no path.
+  return path.includes(' ') && !path.startsWith('/') ? path : (path.split('/').at(-1) ?? '');
+}
+
+/** The end of a switch that covers all: reaching it is our bug. */
+export function never(value: never): never {
+  throw new Error(`no such case: ${JSON.stringify(value)}`);
+}

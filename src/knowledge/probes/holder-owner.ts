@@ -1,0 +1,151 @@
+import { known, type Owner, unknown } from '../../domain/facts.ts';
+import type { Attribution } from './cgroup.ts';
+import {
+  containerOf,
+  type HolderInput,
+  isBareScope,
+  isSeparate,
+  type Member,
+  never,
+  programProtection,
+  shortCommand,
+} from './holder-member.ts';
+import { printable } from './output.ts';
+import type { ProcessReading, UnitState } from './process-reading.ts';
+import { protectedWhy } from './protected-work.ts';
+
+/** The owner of a holder, from its main process: what decides how it is stopped and given back. */
+export function ownerOf(main: Member, reading: ProcessReading, input: HolderInput): Owner {
+  const { whose, rank } = main;
+  if (rank !== undefined) return { kind: 'rank', name: rank };
+  const bare: Owner = {
+    kind: 'process',
+    environmentReadable: main.details.environmentReadable || input.rootToBeHad,
+  };
+  switch (whose.kind) {
+    case 'container':
+      return containerOwner(whose, input);
+    case 'pod':
+      return { kind: 'untouchable', what: `Kubernetes pod ${whose.pod || whose.id.slice(0, 12)}` };
+    case 'monitor':
+      return { kind: 'untouchable', what: 'the monitor of a podman container' };
+    case 'machine':
+      return { kind: 'untouchable', what: `virtual machine or nspawn container ${printable(whose.machine)}` };
+    case 'unit':
+      return isSeparate(main) ? bare : unitOwner(whose, reading);
+    case 'scope':
+      return isBareScope(whose.scope)
+        ? bare
+        : { kind: 'untouchable', what: `program of a desktop session (${printable(whose.scope)})` };
+    case 'session':
+    case 'none':
+      return bare;
+    default:
+      return never(whose);
+  }
+}
+
+function containerOwner(whose: Extract<Attribution, { kind: 'container' }>, input: HolderInput): Owner {
+  const seen = containerOf(whose.id, input);
+  if (seen !== undefined) {
+    const project = seen.labels['com.docker.compose.project'] ?? seen.labels['io.podman.compose.project'];
+    return {
+      kind: 'container',
+      runtime: seen.runtime,
+      id: seen.id,
+      name: seen.name,
+      image: seen.image,
+      restartPolicy: known(seen.restartPolicy),
+      autoRemove: known(seen.autoRemove),
+      ...(project === undefined ? {} : { composeProject: project }),
+    };
+  }
+  const short = whose.id.slice(0, 12);
+  if (whose.rootlessUid !== undefined) {
+    return {
+      kind: 'untouchable',
+      what: `${whose.runtime} container ${short} of user ${whose.rootlessUid}, run without root`,
+    };
+  }
+  if (whose.runtime !== 'docker' && whose.runtime !== 'podman') {
+    return { kind: 'untouchable', what: `${whose.runtime} container ${short}` };
+  }
+  const why = input.containers.known ? `${whose.runtime} does not list this container` : input.containers.why;
+  return {
+    kind: 'container',
+    runtime: whose.runtime,
+    id: whose.id,
+    name: short,
+    image: 'unknown',
+    restartPolicy: unknown(why),
+    autoRemove: unknown(why),
+  };
+}
+
+function unitOwner(whose: Extract<Attribution, { kind: 'unit' }>, reading: ProcessReading): Owner {
+  const state = unitState(whose, reading);
+  return {
+    kind: 'unit',
+    unit: whose.unit,
+    restart: state === undefined ? unknown(reading.unitTrouble) : known(state.restart),
+    ...(whose.uid === undefined ? {} : { userUnitUid: whose.uid }),
+  };
+}
+
+/** What systemd told of a unit; nothing of another user's. */
+export function unitState(
+  whose: Extract<Attribution, { kind: 'unit' }>,
+  reading: ProcessReading,
+): UnitState | undefined {
+  return reading.units.get(whose.uid === undefined ? whose.unit : `user:${whose.unit}`);
+}
+
+/** Stable while it is the same thing. */
+export function identityOf(main: Member, owner: Owner): string {
+  const start = main.row.startTicks;
+  switch (owner.kind) {
+    case 'container':
+      return owner.id;
+    case 'unit':
+      return `${owner.userUnitUid === undefined ? '' : `${owner.userUnitUid}:`}${owner.unit}@${start}`;
+    case 'process':
+      return `${main.row.pid}:${start}`;
+    case 'rank':
+      return `rank ${owner.name}`;
+    case 'untouchable':
+      return 'id' in main.whose ? main.whose.id : `${main.row.pid}:${start}`;
+    default:
+      return never(owner);
+  }
+}
+
+/** What a person calls it. */
+export function nameOf(main: Member, owner: Owner): string {
+  switch (owner.kind) {
+    case 'container':
+    case 'rank':
+      return owner.name;
+    case 'unit':
+      return owner.unit;
+    case 'process':
+    case 'untouchable':
+      return shortCommand(main);
+    default:
+      return never(owner);
+  }
+}
+
+/** Why this is never proposed to be stopped, whatever it holds; a container is stopped as a whole or not at all. */
+export function whyProtected(members: readonly Member[], owner: Owner): string | undefined {
+  if (owner.kind === 'container' || owner.kind === 'rank') return undefined;
+  const unit = owner.kind === 'unit' ? protectedWhy(owner.unit) : undefined;
+  if (unit !== undefined) return unit;
+  if (owner.kind === 'unit' && /^(org\.gnome|gnome-|plasma-|pipewire|wireplumber|xdg-)/.test(owner.unit)) {
+    return 'it belongs to the desktop';
+  }
+  for (const member of members) {
+    const why = programProtection(member);
+    if (why !== undefined) return why;
+  }
+  return undefined;
+}

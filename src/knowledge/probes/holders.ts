@@ -1,0 +1,129 @@
+import { type Fact, type Holder, known, unknown } from '../../domain/facts.ts';
+import { attribute } from './cgroup.ts';
+import {
+  commandOf,
+  containerOf,
+  type HolderInput,
+  holderKey,
+  isSeparate,
+  type Member,
+  membersOf,
+  topOf,
+} from './holder-member.ts';
+import { identityOf, nameOf, ownerOf, unitState, whyProtected } from './holder-owner.ts';
+import type { ProcessReading, ProcessRow } from './process-reading.ts';
+
+/** Memory of its own from which on a process is a holder, if no GPU knows it: the probe looks at no smaller one. */
+const LARGE_BYTES = 2 ** 28;
+
+/** Processes of one owner → one holder each, largest first. */
+export function holdersFrom(input: HolderInput): Fact<readonly Holder[]> {
+  if (!input.processes.known) return input.processes;
+  const reading = input.processes.value;
+  const groups = new Map<string, Member[]>();
+  for (const member of membersOf(reading, input)) {
+    const key = holderKey(member, reading);
+    const group = groups.get(key);
+    if (group) group.push(member);
+    else groups.set(key, [member]);
+  }
+  const holders = [...groups.values()]
+    // A unit's main process, or the top of a job, is looked at for its name alone: it need not hold anything.
+    .filter((members) =>
+      members.some(({ row }) => hasApp(reading, row.pid) || row.residentBytes >= LARGE_BYTES),
+    )
+    .map((members) => toHolder(members, reading, input));
+  return known(holders.sort((a, b) => b.bytes - a.bytes || a.pid - b.pid));
+}
+
+function toHolder(members: readonly Member[], reading: ProcessReading, input: HolderInput): Holder {
+  const main = mainOf(members, reading, input);
+  const gpuBytes = sumGpu(members, reading);
+  const residentBytes = members.reduce((sum, { row }) => sum + row.residentBytes, 0);
+  const owner = ownerOf(main, reading, input);
+  const why = whyProtected(members, owner);
+  return {
+    identity: identityOf(main, owner),
+    name: nameOf(main, owner),
+    owner,
+    user: reading.users.get(main.row.uid) ?? String(main.row.uid),
+    pid: main.row.pid,
+    startTicks: main.row.startTicks,
+    ageSeconds: ageOf(main.row, reading),
+    command: commandOf(main),
+    gpuBytes,
+    residentBytes: known(residentBytes),
+    bytes: Math.max(gpuBytes.known ? gpuBytes.value : 0, residentBytes),
+    listens: listensOf(members, input, reading),
+    ...(why === undefined ? {} : { protectedWhy: why }),
+  };
+}
+
+/** Whom a signal would go to: the container's or unit's main process, the top of a job, else the largest. */
+function mainOf(members: readonly Member[], reading: ProcessReading, input: HolderInput): Member {
+  const wanted = (member: Member): boolean => {
+    const { whose, row } = member;
+    if (whose.kind === 'container') return containerOf(whose.id, input)?.pid === row.pid;
+    const main =
+      whose.kind === 'unit' && !isSeparate(member) ? unitState(whose, reading)?.mainPid : undefined;
+    return main ? main === row.pid : topOf(row, reading) === row.pid;
+  };
+  const size = (member: Member) =>
+    member.row.residentBytes + ((reading.gpuBytes.known && reading.gpuBytes.value.get(member.row.pid)) || 0);
+  const [main] = [...members].sort((a, b) => Number(wanted(b)) - Number(wanted(a)) || size(b) - size(a));
+  if (main === undefined) throw new Error('a holder without a process');
+  return main;
+}
+
+function hasApp(reading: ProcessReading, pid: number): boolean {
+  return reading.gpuBytes.known && reading.gpuBytes.value.has(pid);
+}
+
+function sumGpu(members: readonly Member[], reading: ProcessReading): Fact<number> {
+  if (!reading.gpuBytes.known) return reading.gpuBytes;
+  const apps = reading.gpuBytes.value;
+  const own = members.flatMap(({ row }) => (apps.has(row.pid) ? [apps.get(row.pid)] : []));
+  const told = own.filter((bytes) => bytes !== undefined);
+  if (own.length > 0 && told.length === 0) {
+    return unknown('nvidia-smi names the process and not its memory');
+  }
+  return known(told.reduce((sum, bytes) => sum + bytes, 0));
+}
+
+function ageOf(row: ProcessRow, reading: ProcessReading): Fact<number> {
+  if (reading.uptimeSeconds === undefined) return unknown('the host tells no uptime');
+  const age = reading.uptimeSeconds - Number(row.startTicks) / reading.ticksPerSecond;
+  return age < -1
+    ? unknown('it started later than the host’s clock says')
+    : known(Math.max(0, Math.round(age)));
+}
+
+function listensOf(
+  members: readonly Member[],
+  input: HolderInput,
+  reading: ProcessReading,
+): readonly number[] {
+  const pids = new Set(members.map(({ row }) => row.pid));
+  const found = new Set<number>();
+  for (const { whose } of members) {
+    if (whose.kind === 'container')
+      for (const port of containerOf(whose.id, input)?.published ?? []) found.add(port);
+  }
+  for (const port of input.ports.known ? input.ports.value : []) {
+    const ours = port.pid.known
+      ? pids.has(port.pid.value)
+      : port.cgroup !== undefined && members.some((member) => sameCgroup(member, port.cgroup, reading));
+    if (ours) found.add(port.port);
+  }
+  return [...found].sort((a, b) => a - b);
+}
+
+/** Whether a socket's cgroup is the container or unit that a process is in; logins share theirs with strangers. */
+function sameCgroup(member: Member, cgroup: string | undefined, reading: ProcessReading): boolean {
+  const { whose } = member;
+  if (whose.kind !== 'container' && whose.kind !== 'unit') return false;
+  if (isSeparate(member)) return false;
+  const socket = attribute([`0::${cgroup}`], reading.ownCgroup);
+  if (whose.kind === 'container') return socket.kind === 'container' && socket.id === whose.id;
+  return socket.kind === 'unit' && socket.unit === whose.unit && socket.uid === whose.uid;
+}

@@ -1,0 +1,188 @@
+import { type Fact, known, unknown } from '../../domain/facts.ts';
+import type { ProbeOutput } from '../../domain/probe.ts';
+import { lostGpu, mebibytes, smiTrouble, splitRow } from './nvidia-smi.ts';
+import { firstLine, headAndRest, printable, wholeNumber } from './output.ts';
+
+export type ProcessRow = {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  readonly session: number;
+  readonly uid: number;
+  readonly residentBytes: number;
+  readonly startTicks: string;
+  /** Short name as the kernel has it. */
+  readonly name: string;
+};
+
+export type ProcessDetails = {
+  readonly cgroup: readonly string[];
+  readonly args: readonly string[];
+  readonly environmentReadable: boolean;
+};
+
+export type UnitState = { readonly restart: string; readonly mainPid: number };
+
+/** What the processes probe brought back, sorted but not yet judged. */
+export type ProcessReading = {
+  readonly rows: ReadonlyMap<number, ProcessRow>;
+  readonly details: ReadonlyMap<number, ProcessDetails>;
+  /** Bytes on all GPUs by pid; a value that nvidia-smi does not tell is undefined. */
+  readonly gpuBytes: Fact<ReadonlyMap<number, number | undefined>>;
+  /** By unit name; units of this user's own manager as `user:NAME`. */
+  readonly units: ReadonlyMap<string, UnitState>;
+  readonly unitTrouble: string;
+  readonly users: ReadonlyMap<number, string>;
+  readonly uptimeSeconds: number | undefined;
+  readonly ticksPerSecond: number;
+  readonly ownCgroup: readonly string[];
+};
+
+/** Lines of the processes probe → ProcessReading; unknown when not even /proc was read. */
+export function readProcesses(output: ProbeOutput | undefined): Fact<ProcessReading> {
+  if (output === undefined) return unknown('this part of the look brought nothing back');
+  const tagged = new Map<string, string[]>();
+  for (const line of output.stdout.split('\n')) {
+    const [tag, rest] = headAndRest(line);
+    if (!/^[A-Z]$/.test(tag)) continue;
+    const list = tagged.get(tag);
+    if (list) list.push(rest);
+    else tagged.set(tag, [rest]);
+  }
+  const of = (tag: string): readonly string[] => tagged.get(tag) ?? [];
+  const rows = new Map(
+    of('P')
+      .flatMap(processRow)
+      .map((row) => [row.pid, row]),
+  );
+  if (rows.size === 0) {
+    return unknown(
+      output.timedOut ? 'reading /proc took too long' : firstLine(output.stderr) || '/proc shows no process',
+    );
+  }
+  const [uptime, ticks] = (of('T')[0] ?? '').split(' ').map(Number);
+  return known({
+    rows,
+    details: readDetails(of('C'), of('X')),
+    gpuBytes: readApps(of('R')[0], of('A')),
+    units: new Map([...readUnits(of('U'), ''), ...readUnits(of('V'), 'user:')]),
+    unitTrouble: unitTrouble(of('U'), of('V')),
+    users: new Map(
+      of('W').map((line) => {
+        const [uid, name] = headAndRest(line);
+        return [Number(uid), printable(name)];
+      }),
+    ),
+    uptimeSeconds: uptime !== undefined && uptime > 0 ? uptime : undefined,
+    ticksPerSecond: ticks !== undefined && ticks > 0 ? ticks : 100,
+    ownCgroup: of('O'),
+  });
+}
+
+function processRow(line: string): readonly ProcessRow[] {
+  const match = /^(\d+) (\d+) (-?\d+) (-?\d+) (\d+) (\d+) (\d+) ?(.*)$/.exec(line);
+  if (!match) return [];
+  const [, pid, parent, group, session, uid, kib, startTicks = '', name = ''] = match;
+  return [
+    {
+      pid: Number(pid),
+      parent: Number(parent),
+      group: Number(group),
+      session: Number(session),
+      uid: Number(uid),
+      residentBytes: Number(kib) * 1024,
+      startTicks,
+      name: printable(name),
+    },
+  ];
+}
+
+function readDetails(
+  cgroups: readonly string[],
+  commands: readonly string[],
+): ReadonlyMap<number, ProcessDetails> {
+  const lines = new Map<number, string[]>();
+  for (const each of cgroups) {
+    const [pid, rest] = headAndRest(each);
+    lines.set(Number(pid), [...(lines.get(Number(pid)) ?? []), rest]);
+  }
+  const details = new Map<number, ProcessDetails>();
+  for (const each of commands) {
+    const [pid, rest] = headAndRest(each);
+    const [readable, text] = headAndRest(rest);
+    details.set(Number(pid), {
+      cgroup: lines.get(Number(pid)) ?? [],
+      // A program that renames itself pads its line; empty arguments in between are real.
+      args: text
+        .replace(/[\x01\s]+$/, '')
+        .split('\x01')
+        .map(printable),
+      environmentReadable: readable === '1',
+    });
+  }
+  return details;
+}
+
+/**
+ * "37388, GPU-…, 109832, VLLM::EngineCore" per line → bytes by pid. The same pid may come once as C and once as
+ * G with the same memory: per GPU the larger counts; over GPUs they add up.
+ */
+export function readApps(
+  code: string | undefined,
+  lines: readonly string[],
+): Fact<ReadonlyMap<number, number | undefined>> {
+  const exit = wholeNumber(code);
+  if (exit === undefined) return unknown('nvidia-smi gave no answer in time');
+  const text = lines.join('\n');
+  const perGpu = new Map<string, { readonly pid: number; readonly bytes: number | undefined }>();
+  for (const line of lines) {
+    const [pidText, uuid = '', memory] = splitRow(line, 4);
+    const pid = wholeNumber(pidText);
+    if (pid === undefined) continue;
+    const key = `${pid} ${uuid}`;
+    const bytes = mebibytes(memory);
+    const before = perGpu.get(key)?.bytes;
+    perGpu.set(key, { pid, bytes: bytes === undefined ? before : Math.max(bytes, before ?? 0) });
+  }
+  if (perGpu.size === 0) {
+    const trouble = smiTrouble(text, exit) ?? lostGpu(text);
+    if (trouble !== undefined) return unknown(trouble);
+    if (text.includes('[Insufficient Permissions]')) {
+      return unknown('nvidia-smi may not name the processes on this GPU');
+    }
+    if (exit !== 0) return unknown(firstLine(text) || `nvidia-smi ended with ${exit}`);
+  }
+  const sums = new Map<number, number | undefined>();
+  for (const { pid, bytes } of perGpu.values()) {
+    const before = sums.get(pid);
+    sums.set(pid, bytes === undefined && before === undefined ? undefined : (bytes ?? 0) + (before ?? 0));
+  }
+  return known(sums);
+}
+
+/** Blocks of "Id=…", "Restart=…", "MainPID=…" → state by unit. */
+function readUnits(lines: readonly string[], prefix: string): readonly (readonly [string, UnitState])[] {
+  const found: [string, UnitState][] = [];
+  let block = new Map<string, string>();
+  const close = () => {
+    const id = block.get('Id');
+    const restart = block.get('Restart');
+    if (id !== undefined && restart !== undefined) {
+      found.push([`${prefix}${id}`, { restart, mainPid: wholeNumber(block.get('MainPID')) ?? 0 }]);
+    }
+    block = new Map();
+  };
+  for (const line of lines) {
+    const match = /^(Id|Restart|MainPID)=(.*)$/.exec(line);
+    // systemd parts units by an empty line; a key that comes again does as well.
+    if (match?.[1] === undefined || block.has(match[1])) close();
+    if (match?.[1] !== undefined) block.set(match[1], match[2] ?? '');
+  }
+  close();
+  return found;
+}
+
+function unitTrouble(system: readonly string[], user: readonly string[]): string {
+  const said = [...system, ...user].find((line) => line !== '' && !line.includes('='));
+  return said === undefined ? 'systemd was not asked' : firstLine(said);
+}
