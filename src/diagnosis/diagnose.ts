@@ -1,0 +1,104 @@
+import type { Evidence } from '../domain/evidence.ts';
+import type { Finding, Quote } from '../domain/finding.ts';
+import type { Engine } from '../knowledge/engines/engine.ts';
+import { consequences } from '../knowledge/signatures/consequences.ts';
+import { signatures } from '../knowledge/signatures/index.ts';
+import type { Found, Match } from '../knowledge/signatures/signature.ts';
+import { isFatal, type Scans, scan } from './scan.ts';
+import { stall } from './stall.ts';
+import { unknownCause } from './unknown-cause.ts';
+
+/** Under this a cause is not named: a wrong one costs more than none. */
+const CONFIDENT = 0.5;
+const QUOTES = 8;
+
+/**
+ * Why an attempt failed, from the logs of all ranks together. Ask `failed` first: healthy evidence has no cause, and
+ * gets an `unknown` here. `final` says whether the look after the failure is in the evidence.
+ */
+export function diagnose(evidence: Evidence, { final }: { readonly final: boolean }): Finding {
+  const scans = scan(evidence);
+  const stalled = stall(evidence);
+  const view = { evidence, find: scans.find, stalled: stalled?.stage };
+  const best = signatures
+    .flatMap((signature) => signature.match(view) ?? [])
+    .filter((match) => match.confidence >= CONFIDENT)
+    .toSorted(byRank)[0];
+  return best === undefined
+    ? unknownCause(evidence, scans, stalled, final)
+    : findingOf(evidence, scans, best, stalled?.stage, final);
+}
+
+/** Whether this attempt failed: a rank ended unasked, printed a line after which it does not go on, or all stand still. */
+export function failed(evidence: Evidence): boolean {
+  const ended = evidence.ranks.some((rank) => rank.ended !== undefined && !rank.ended.requested);
+  return ended || scan(evidence).fatal || stall(evidence) !== undefined;
+}
+
+/** Whether a rank that prints this line does not go on: worth a provisional diagnosis at once. */
+export function fatalLine(_engine: Engine, text: string): boolean {
+  return isFatal(text);
+}
+
+/** Most specific first, then earliest, then surest. */
+function byRank(a: Match, b: Match): number {
+  return b.specificity - a.specificity || when(a) - when(b) || b.confidence - a.confidence;
+}
+
+function when(match: Match): number {
+  return match.shown[0]?.line.at ?? Number.POSITIVE_INFINITY;
+}
+
+function findingOf(
+  evidence: Evidence,
+  scans: Scans,
+  match: Match,
+  stalled: Finding['stage'],
+  final: boolean,
+): Finding {
+  const rank =
+    match.node === undefined
+      ? undefined
+      : (evidence.ranks.find((one) => one.node === match.node && one.rank === match.shown[0]?.rank) ??
+        evidence.ranks.find((one) => one.node === match.node));
+  return {
+    cause: match.cause,
+    node: match.node,
+    rank: rank?.rank,
+    role: rank?.role,
+    stage: match.shown[0]?.stage ?? stalled ?? rank?.stage,
+    final,
+    confidence: match.confidence,
+    title: match.title,
+    why: match.why,
+    quotes: quotesOf(match.shown),
+    consequences: followed(evidence, scans, match),
+    advice: match.advice,
+    values: match.values ?? {},
+  };
+}
+
+function quotesOf(shown: readonly Found[]): readonly Quote[] {
+  const lines = shown.filter(
+    (found, index) => shown.findIndex((other) => other.line === found.line) === index,
+  );
+  return lines
+    .slice(0, QUOTES)
+    .map(({ rank, node, line }) => ({ rank, node, line: line.line, text: line.text }));
+}
+
+/** What the other nodes saw of it, one sentence a node and kind. */
+function followed(evidence: Evidence, scans: Scans, match: Match): readonly string[] {
+  const proof = new Set(match.shown.map((found) => found.line));
+  const told = consequences.flatMap(({ form, tell }) =>
+    scans
+      .find(form)
+      .filter((found) => found.node !== match.node && !proof.has(found.line))
+      .map((found) => tell(found.node)),
+  );
+  const silent = evidence.ranks
+    .filter((rank) => rank.ended !== undefined && !rank.ended.requested && rank.node !== match.node)
+    .filter((rank) => !told.some((sentence) => sentence.startsWith(rank.node)))
+    .map((rank) => `Rank ${rank.rank} on ${rank.node} ended too.`);
+  return [...new Set([...told, ...silent])].slice(0, 6);
+}

@@ -1,0 +1,133 @@
+import type { Evidence, LogLine, RankEvidence } from '../domain/evidence.ts';
+import { STAGES, type Stage } from '../domain/finding.ts';
+import type { Engine } from '../knowledge/engines/engine.ts';
+import { engines } from '../knowledge/engines/index.ts';
+import { consequences } from '../knowledge/signatures/consequences.ts';
+import { signatures } from '../knowledge/signatures/index.ts';
+import type { Found, Pattern } from '../knowledge/signatures/signature.ts';
+import { FATAL, weight } from '../knowledge/signatures/telling.ts';
+import { type LiteralSet, literalSet } from './literal-set.ts';
+
+/** Lines of one rank that may prove something, each with the stage it came in. */
+export type Telling = {
+  readonly line: LogLine;
+  readonly message: string;
+  readonly stage: Stage;
+  readonly weight: number;
+};
+
+type Scan = {
+  readonly found: Map<Pattern, Found[]>;
+  /** Lines with an exception, an error level or an end, at most the first and last hundred. */
+  readonly telling: Telling[];
+  fatal: boolean;
+  stage: Stage;
+  scanned: number;
+};
+
+/** A line's stage, patterns and weight, kept per rank's array of lines: a growing log is read once. */
+export type Scans = {
+  find(form: Pattern): readonly Found[];
+  telling(rank: RankEvidence): readonly Telling[];
+  readonly fatal: boolean;
+};
+
+const TELLING_KEPT = 200;
+const FOUND_KEPT = 200;
+
+type Net = {
+  readonly set: LiteralSet;
+  readonly forms: readonly (readonly Pattern[])[];
+  readonly fatal: LiteralSet;
+};
+let net: Net | undefined;
+
+/** All literals of all patterns as one automaton; built at the first use. */
+function theNet(): Net {
+  if (net !== undefined) return net;
+  const forms = new Set([
+    ...signatures.flatMap((signature) => signature.patterns),
+    ...consequences.map((consequence) => consequence.form),
+  ]);
+  const byLiteral = new Map<string, Pattern[]>();
+  for (const form of forms) {
+    for (const literal of form.literals) byLiteral.set(literal, [...(byLiteral.get(literal) ?? []), form]);
+  }
+  net = { set: literalSet([...byLiteral.keys()]), forms: [...byLiteral.values()], fatal: literalSet(FATAL) };
+  return net;
+}
+
+/** Whether a rank that prints this line does not go on. */
+export function isFatal(text: string): boolean {
+  return theNet().fatal.any(text);
+}
+
+const kept = new WeakMap<readonly LogLine[], Map<Engine, Scan>>();
+
+/** Reads what is new of every rank's lines. The lines' arrays may have grown since the last call, and been cut within. */
+export function scan(evidence: Evidence): Scans {
+  const engine = engines[evidence.engine];
+  const scans = new Map(evidence.ranks.map((rank) => [rank.rank, scanRank(rank, engine)]));
+  return {
+    find: (form) =>
+      evidence.ranks
+        .flatMap((rank) => (scans.get(rank.rank)?.found.get(form) ?? []).map((found) => seat(found, rank)))
+        .toSorted((a, b) => a.line.at - b.line.at || a.rank - b.rank || a.line.line - b.line.line),
+    telling: (rank) => scans.get(rank.rank)?.telling ?? [],
+    fatal: [...scans.values()].some((one) => one.fatal),
+  };
+}
+
+/** The same lines may be looked at again under another seat (tests do so); the seat is the evidence's. */
+function seat(found: Found, rank: RankEvidence): Found {
+  const same = found.rank === rank.rank && found.node === rank.node && found.role === rank.role;
+  return same ? found : { ...found, rank: rank.rank, node: rank.node, role: rank.role };
+}
+
+function scanRank(rank: RankEvidence, engine: Engine): Scan {
+  const byEngine = kept.get(rank.lines) ?? new Map<Engine, Scan>();
+  kept.set(rank.lines, byEngine);
+  const before = byEngine.get(engine);
+  const last = rank.lines.at(-1)?.line ?? 0;
+  const one = before ?? { found: new Map(), telling: [], fatal: false, stage: 'start', scanned: 0 };
+  byEngine.set(engine, one);
+  if (last <= one.scanned) return one;
+  for (let at = firstAfter(rank.lines, one.scanned); at < rank.lines.length; at++) {
+    const line = rank.lines[at];
+    if (line !== undefined) scanLine(one, rank, line, engine);
+  }
+  one.scanned = last;
+  return one;
+}
+
+function firstAfter(lines: readonly LogLine[], number: number): number {
+  let at = lines.length;
+  while (at > 0 && (lines[at - 1]?.line ?? 0) > number) at--;
+  return at;
+}
+
+function scanLine(one: Scan, rank: RankEvidence, line: LogLine, engine: Engine): void {
+  const { set, forms, fatal } = theNet();
+  const mark = engine.landmark(line.text);
+  if (mark && STAGES.indexOf(mark.stage) > STAGES.indexOf(one.stage)) one.stage = mark.stage;
+  if (line.text === '') return;
+  const message = engine.message(line.text);
+  const worth = weight(message, line.text);
+  if (worth > 0) {
+    if (one.telling.length >= TELLING_KEPT) one.telling.splice(TELLING_KEPT / 2, 1);
+    one.telling.push({ line, message, stage: one.stage, weight: worth });
+  }
+  if (!one.fatal && fatal.any(line.text)) one.fatal = true;
+  const hit = new Set<Pattern>();
+  for (const index of set.in(line.text)) for (const form of forms[index] ?? []) hit.add(form);
+  for (const form of hit) {
+    const groups = form.regex.exec(message);
+    if (groups === null) continue;
+    const list = one.found.get(form) ?? [];
+    one.found.set(form, list);
+    // A retry that repeats for hours proves no more by its ten thousandth line than by its first and its last.
+    if (list.length >= FOUND_KEPT) list.splice(FOUND_KEPT / 2, 1);
+    const { rank: number, role, node } = rank;
+    list.push({ rank: number, role, node, line, message, stage: one.stage, groups: groups.groups ?? {} });
+  }
+}

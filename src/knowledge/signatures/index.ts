@@ -1,0 +1,65 @@
+import {
+  cacheNotWritable,
+  dockerGroup,
+  imageArchitecture,
+  imageMissing,
+  packageMissing,
+} from './container-refused.ts';
+import { duplicateRank } from './duplicate-rank.ts';
+import { flagRefused } from './flag-refused.ts';
+import { driverTooOld, gpuNotVisible, nvidiaRuntimeMissing } from './gpu-not-visible.ts';
+import { killedWhileLoading } from './killed-while-loading.ts';
+import { kvCacheTooSmall, kvPoolNotPositive } from './kv-cache.ts';
+import { loadBarrier } from './load-barrier.ts';
+import { loopbackAdvertised } from './loopback-advertised.ts';
+import { memoryRanOut } from './memory-ran-out.ts';
+import { memoryTaken } from './memory-taken.ts';
+import { messageQueueUnreached } from './message-queue-unreached.ts';
+import { lfsPointers, weightsTruncated } from './model-files.ts';
+import { modelPathMissing } from './model-path-missing.ts';
+import {
+  blocksDoNotDivide,
+  headsDoNotDivide,
+  modelNotSupported,
+  transformersTooOld,
+  trustRemoteCode,
+} from './model-refused.ts';
+import { portInUse } from './port-in-use.ts';
+import { rendezvousUnreached } from './rendezvous-unreached.ts';
+import type { Signature } from './signature.ts';
+import { socketInterface } from './socket-interface.ts';
+import { wrongNetworkAdvertised } from './wrong-network-advertised.ts';
+
+/** All that firstlight recognises; their order means nothing. */
+export const signatures: readonly Signature[] = [
+  loopbackAdvertised,
+  rendezvousUnreached,
+  wrongNetworkAdvertised,
+  messageQueueUnreached,
+  socketInterface,
+  duplicateRank,
+  portInUse,
+  memoryTaken,
+  memoryRanOut,
+  killedWhileLoading,
+  kvCacheTooSmall,
+  kvPoolNotPositive,
+  loadBarrier,
+  flagRefused,
+  modelPathMissing,
+  lfsPointers,
+  weightsTruncated,
+  trustRemoteCode,
+  modelNotSupported,
+  transformersTooOld,
+  headsDoNotDivide,
+  blocksDoNotDivide,
+  gpuNotVisible,
+  nvidiaRuntimeMissing,
+  driverTooOld,
+  imageArchitecture,
+  imageMissing,
+  dockerGroup,
+  packageMissing,
+  cacheNotWritable,
+];

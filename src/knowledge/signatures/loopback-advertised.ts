@@ -1,0 +1,93 @@
+import type { Evidence } from '../../domain/evidence.ts';
+import { valueIf } from '../../domain/facts.ts';
+import { list } from '../../domain/units.ts';
+import { factsOf, isLoopback, peersOf, plainAddress, setByRecipe, severalNodes } from './scene.ts';
+import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
+
+const refused = pattern(
+  ['remote=[127.', 'remote=[::1]', 'remote=[::ffff:127.'],
+  /(?:gloo|Gloo|connectFullMesh|failed to connect).*?remote=\[(?<address>[0-9a-fA-F.:]+)\]:(?<port>\d+)/,
+);
+const fallback = pattern(
+  'Unable to resolve hostname to a (local) address',
+  /Unable to resolve hostname to a \(local\) address\. Using the loopback address/,
+);
+
+/** Gloo tells its peers the address that the host's own name resolves to, and that is 127.x there. */
+export const loopbackAdvertised: Signature = {
+  name: 'loopback-advertised',
+  causes: ['loopback-address-advertised'],
+  seenOn:
+    'torch 2.11.0 (gloo of 2026), two network namespaces, November 2026; vLLM 0.10 and SGLang 0.4 before',
+  source: 'captured; sgl-project/sglang#3226',
+  patterns: [refused, fallback],
+  match(view) {
+    if (!severalNodes(view.evidence)) return undefined;
+    const tried = view.find(refused).filter((found) => isLoopback(found.groups['address'] ?? ''));
+    const said = view.find(fallback);
+    return fromRefusal(view, tried) ?? fromWarning(view, said);
+  },
+};
+
+function fromRefusal({ evidence }: View, tried: readonly Found[]): Match | undefined {
+  const first = tried[0];
+  if (first === undefined) return undefined;
+  const address = plainAddress(first.groups['address'] ?? '');
+  const node = advertiser(evidence, first);
+  const cure = advice(evidence.engine, setByRecipe(evidence, ['GLOO_SOCKET_IFNAME']));
+  return {
+    cause: 'loopback-address-advertised',
+    node,
+    shown: enough(tried),
+    title:
+      node === undefined
+        ? `One of ${list(peersOf(evidence, first.node))} told ${first.node} to reach it at ${address}`
+        : `${node} told the others to reach it at ${address}`,
+    why: `That address leads every node to itself, so ${first.node} found nobody there and the other side waits in silence. Gloo takes the address that a host's own name resolves to; /etc/hosts maps it to 127.x.`,
+    advice: cure,
+    values: { address, ...(first.groups['port'] ? { port: first.groups['port'] } : {}) },
+    confidence: 0.97,
+    specificity: 3,
+  };
+}
+
+function fromWarning({ evidence }: View, said: readonly Found[]): Match | undefined {
+  const first = said[0];
+  if (first === undefined) return undefined;
+  return {
+    cause: 'loopback-address-advertised',
+    node: first.node,
+    shown: said.slice(0, 3),
+    title: `${first.node} could not resolve its own name and told the others to reach it at 127.0.0.1`,
+    why: 'Without an address of its own Gloo falls back to loopback, which leads every other node to itself.',
+    advice: advice(evidence.engine, []),
+    values: { address: '127.0.0.1' },
+    confidence: 0.75,
+    specificity: 2,
+  };
+}
+
+/** Who advertised it: not the rank that dialled, but its peer. Of several, the one whose name is known to resolve so. */
+function advertiser(evidence: Evidence, dialled: Found): string | undefined {
+  const peers = peersOf(evidence, dialled.node);
+  if (peers.length < 2) return peers[0];
+  const guilty = peers.filter((node) =>
+    (valueIf(valueIf(factsOf(evidence, node)?.host)?.ownAddresses) ?? []).some(isLoopback),
+  );
+  return guilty.length === 1 ? guilty[0] : undefined;
+}
+
+/** The first tries, and the line that gave up. */
+function enough(tried: readonly Found[]): readonly Found[] {
+  const last = tried.at(-1);
+  return tried.length <= 3 || last === undefined ? tried : [...tried.slice(0, 2), last];
+}
+
+function advice(engine: string, overridden: readonly string[]): readonly string[] {
+  const own = `${engine === 'vllm' ? 'VLLM_HOST_IP' : 'SGLANG_HOST_IP'} and GLOO_SOCKET_IFNAME`;
+  return [
+    ...overridden.map((name) => `Take ${name} out of the recipe's env: one value cannot suit all nodes.`),
+    `Set network: auto in the recipe, so that each rank gets its own node's ${own}.`,
+    'Or give the host name its fabric address in /etc/hosts on each node; see it with: getent hosts "$(hostname)"',
+  ];
+}

@@ -1,0 +1,80 @@
+import type { Evidence } from '../../domain/evidence.ts';
+import { type Holder, type ReachedFacts, valueIf } from '../../domain/facts.ts';
+import { gib } from '../../domain/units.ts';
+import { factsAfter, factsOf, foreignHolders } from './scene.ts';
+
+const GIB = 2 ** 30;
+/** A desktop session holds that much; less than this is nobody in the way. */
+const LEAST_HOLDER_BYTES = 2 * GIB;
+const LEAST_CACHE_BYTES = 8 * GIB;
+
+/** Who has the memory that an engine missed on a node. */
+export type MemoryOwner =
+  | { readonly kind: 'holder'; readonly holder: Holder; readonly sumBytes: number; readonly sure: boolean }
+  | {
+      readonly kind: 'cache';
+      readonly cachedBytes: number;
+      readonly freeBytes: number;
+      readonly sure: boolean;
+    }
+  | { readonly kind: 'nobody' }
+  | { readonly kind: 'unseen' };
+
+/**
+ * Tells a foreign holder from page cache by the looks before and after: on unified memory the page cache counts as
+ * taken for CUDA although the kernel would give it back (spark.md; cudaMemGetInfo's free follows MemFree).
+ * `needBytes` is what the engine asked for, if it said so. `sure` when the look after the failure shows it.
+ */
+export function memoryOwner(evidence: Evidence, node: string, needBytes?: number): MemoryOwner {
+  const facts = factsOf(evidence, node);
+  if (facts === undefined) return { kind: 'unseen' };
+  const sure = factsAfter(evidence, node) !== undefined;
+  const holders = foreignHolders(facts);
+  const memory = valueIf(facts.memory);
+  const sumBytes = (holders ?? []).reduce((sum, holder) => sum + holder.bytes, 0);
+  const first = holders?.[0];
+  if (first !== undefined && first.bytes >= LEAST_HOLDER_BYTES) {
+    return { kind: 'holder', holder: first, sumBytes, sure };
+  }
+  if (memory !== undefined && isUnified(facts)) {
+    const tight =
+      needBytes === undefined
+        ? memory.freeBytes < memory.totalBytes * 0.35
+        : memory.freeBytes < needBytes && memory.availableBytes > memory.freeBytes + GIB;
+    if (memory.cachedBytes >= LEAST_CACHE_BYTES && tight) {
+      return { kind: 'cache', cachedBytes: memory.cachedBytes, freeBytes: memory.freeBytes, sure };
+    }
+  }
+  return holders === undefined || !sure ? { kind: 'unseen' } : { kind: 'nobody' };
+}
+
+/** Whether the node's GPU uses the host's memory. */
+export function isUnified(facts: ReachedFacts | undefined): boolean {
+  return (valueIf(facts?.gpus) ?? []).some((gpu) => gpu.unified);
+}
+
+/** "ollama (system service, 41.2 GiB)" */
+export function holderWords(holder: Holder): string {
+  const owner = holder.owner;
+  const what =
+    owner.kind === 'container'
+      ? 'container'
+      : owner.kind === 'unit'
+        ? 'service'
+        : owner.kind === 'untouchable'
+          ? owner.what
+          : `pid ${holder.pid}`;
+  return `${holder.name} (${what}, ${gib(holder.bytes)})`;
+}
+
+/** The command that would stop it, for a person to run on the node. */
+export function stopCommand(holder: Holder): string {
+  const owner = holder.owner;
+  if (owner.kind === 'container') return `${owner.runtime} stop ${owner.name}`;
+  if (owner.kind === 'unit') {
+    return owner.userUnitUid === undefined
+      ? `sudo systemctl stop ${owner.unit}`
+      : `systemctl --user stop ${owner.unit}`;
+  }
+  return `sudo kill ${holder.pid}`;
+}

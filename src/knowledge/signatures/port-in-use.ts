@@ -1,0 +1,95 @@
+import type { Evidence } from '../../domain/evidence.ts';
+import { valueIf } from '../../domain/facts.ts';
+import { factsOf } from './scene.ts';
+import { type Found, pattern, type Signature } from './signature.ts';
+
+const store = pattern(
+  'The server socket has failed to listen on any local network address',
+  /failed to listen on any local network address\..*?port: (?<port>\d+).*?(?:EADDRINUSE|address already in use)/,
+);
+const storeOld = pattern(
+  'The server socket has failed to bind to',
+  /failed to bind to .*?:(?<port>\d+) .*?(?:EADDRINUSE|[Aa]ddress already in use)/,
+);
+const sglang = pattern(
+  ['dist_init_port', 'is in use. Waiting for'],
+  /(?:port (?<waited>\d+) is in use\. Waiting for|dist_init_port at (?<port>\d+) is not available)/,
+);
+const uvicorn = pattern(
+  'error while attempting to bind on address',
+  /\[Errno 98\] error while attempting to bind on address \('(?<address>[^']*)', (?<port>\d+)(?:, \d+, \d+)?\)/,
+);
+const zmq = pattern(
+  'Address already in use (addr=',
+  /Address already in use \(addr='tcp:\/\/.*?:(?<port>\d+)'\)/,
+);
+const errno = pattern('[Errno 98] Address already in use', /OSError: \[Errno 98\] Address already in use/);
+const docker = pattern(
+  ['port is already allocated', 'failed to bind host port'],
+  /(?:Bind for [\d.[\]:]*?:(?<port>\d+) failed|failed to bind host port (?:for )?[\d.[\]:]*?:(?<other>\d+))/,
+);
+
+/** A port the engine needs is held by somebody else. `values.kind` is `rendezvous`, `api` or `other`. */
+export const portInUse: Signature = {
+  name: 'port-in-use',
+  causes: ['port-already-in-use'],
+  seenOn: 'torch 2.11.0, November 2026; SGLang 0.5, uvicorn, docker 28',
+  source: 'captured; SGLang server_args.py',
+  patterns: [store, storeOld, sglang, uvicorn, zmq, errno, docker],
+  match({ evidence, find }) {
+    const shown = [store, storeOld, sglang, uvicorn, zmq, docker, errno].flatMap((form) => find(form));
+    const first = shown[0];
+    if (first === undefined) return undefined;
+    const port = portOf(evidence, first);
+    const kind = kindOf(evidence, first, port);
+    const holder = holderOf(evidence, first.node, port);
+    const what = { rendezvous: 'the rendezvous', api: 'the API', other: 'the engine' }[kind];
+    return {
+      cause: 'port-already-in-use',
+      node: first.node,
+      shown: shown.filter((found) => found.rank === first.rank).slice(0, 3),
+      title: `Port ${port || 'wanted'} on ${first.node} is taken${holder.name ? ` by ${holder.name}` : ''}`,
+      why: `${first.node} needs it for ${what}, and something else listens there already.`,
+      advice: [
+        `On ${first.node}: sudo ss -ltnp 'sport = :${port || 'PORT'}'`,
+        kind === 'api'
+          ? 'Stop what listens there, or choose another serve.port in the recipe.'
+          : 'Stop what listens there, or choose another rendezvousPort in the recipe.',
+      ],
+      values: { port, kind, ...holder.values },
+      confidence: 0.95,
+      specificity: 3,
+    };
+  },
+};
+
+function portOf(evidence: Evidence, found: Found): string {
+  const { port, waited, other } = found.groups;
+  return port ?? waited ?? other ?? (found.role === 'head' ? String(evidence.recipe.serve.port) : '');
+}
+
+function kindOf(evidence: Evidence, found: Found, port: string): 'rendezvous' | 'api' | 'other' {
+  if (port === String(evidence.recipe.serve.port)) return 'api';
+  if (port === String(evidence.recipe.rendezvousPort)) return 'rendezvous';
+  if (/error while attempting to bind|already allocated|host port/.test(found.message)) return 'api';
+  return /listen on any local|failed to bind to|dist_init_port|Waiting for/.test(found.message)
+    ? 'rendezvous'
+    : 'other';
+}
+
+function holderOf(
+  evidence: Evidence,
+  node: string,
+  port: string,
+): { readonly name: string; readonly values: Readonly<Record<string, string>> } {
+  const facts = factsOf(evidence, node);
+  const listener = (valueIf(facts?.ports) ?? []).find((one) => String(one.port) === port);
+  const pid = valueIf(listener?.pid);
+  const holder = (valueIf(facts?.holders) ?? []).find((one) => one.pid === pid);
+  const name = holder?.name ?? valueIf(listener?.process);
+  if (name === undefined) return { name: '', values: {} };
+  return {
+    name: pid === undefined ? name : `${name} (pid ${pid})`,
+    values: { holder: name, ...(pid === undefined ? {} : { pid: String(pid) }) },
+  };
+}
