@@ -208,7 +208,7 @@ function serving(state: RunState): NowLine {
   const event = state.serving;
   const at = event ? ` since ${clock(event.at)}` : '';
   const next = state.measured ? '' : state.ended ? '' : 'Awaited: the speed of one stream';
-  return say('✓', `Serving ${event?.model ?? state.recipe ?? 'the model'}${at}`, next);
+  return say('✓', `Serving ${state.recipe ?? event?.model ?? 'the model'}${at}`, next);
 }
 
 function ended(state: RunState): NowLine {

@@ -46,6 +46,8 @@ export type StepState = {
   readonly node: string;
   readonly title: string;
   readonly phase: string;
+  readonly kind: string;
+  readonly undo: 'command' | 'irreversible' | 'nothing';
   readonly startedAt: string;
   readonly result: 'running' | 'done' | 'failed' | 'skipped' | 'lost';
   readonly text: string;
@@ -82,6 +84,8 @@ export type RunState = {
   readonly refused: readonly string[];
   readonly steps: readonly StepState[];
   readonly attempts: readonly AttemptState[];
+  /** The last finding, also one made before anything was launched. */
+  readonly finding: Finding | undefined;
   readonly serving: Extract<Event, { type: 'serving' }> | undefined;
   readonly measured: Extract<Event, { type: 'measured' }> | undefined;
   readonly notes: readonly Extract<Event, { type: 'note' }>[];
@@ -114,6 +118,7 @@ export const blank: RunState = {
   refused: [],
   steps: [],
   attempts: [],
+  finding: undefined,
   serving: undefined,
   measured: undefined,
   notes: [],
@@ -160,6 +165,8 @@ export function fold(state: RunState, event: Event): RunState {
             node: event.node,
             title: event.title,
             phase: event.phase,
+            kind: event.kind,
+            undo: event.undo,
             startedAt: event.at,
             result: 'running',
             text: '',
@@ -193,6 +200,7 @@ export function fold(state: RunState, event: Event): RunState {
     case 'finding':
       return {
         ...next,
+        finding: event,
         attempts: onAttempt(state.attempts, event.attempt, (attempt) => ({ ...attempt, finding: event })),
       };
     case 'remedy-applied':
@@ -243,6 +251,7 @@ function endStep(
     id: event.id,
     node: event.node,
     title: event.title,
+    kind: event.kind,
     result: event.result,
     text: event.text,
     milliseconds: event.milliseconds,
@@ -251,7 +260,7 @@ function endStep(
     (step) => step.id === event.id && step.node === event.node && step.result === 'running',
   );
   return at === -1
-    ? [...steps, { ...ended, phase: '', startedAt: event.at }]
+    ? [...steps, { ...ended, phase: '', undo: 'nothing', startedAt: event.at }]
     : steps.map((step, index) => (index === at ? { ...step, ...ended } : step));
 }
 

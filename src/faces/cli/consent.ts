@@ -1,0 +1,219 @@
+import type { Event } from '../../domain/event.ts';
+import type { NodeFacts } from '../../domain/facts.ts';
+import { valueIf } from '../../domain/facts.ts';
+import type { Plan } from '../../domain/plan.ts';
+import { age, clock, gib, gibNumber, list, plural } from '../../domain/units.ts';
+import { cleanAll } from './clean.ts';
+import type { Style } from './style.ts';
+import { finish } from './style.ts';
+import { pad, width, wrap } from './width.ts';
+
+export type Asked = Extract<Event, { type: 'consent-asked' }>;
+type AskedStep = Asked['steps'][number];
+
+export type Question = {
+  readonly asked: Asked;
+  readonly plan: Plan | undefined;
+  readonly facts: readonly NodeFacts[];
+};
+
+export type ConsentAnswer = { readonly allowed: readonly string[]; readonly refused: readonly string[] };
+
+/** Where a question is put and its answer read. `readLine` gives undefined at the end of input. */
+export type LineIo = {
+  readonly write: (text: string) => void;
+  readonly readLine: (signal: AbortSignal) => Promise<string | undefined>;
+};
+
+/**
+ * Puts the question and reads one line: numbers, ids, none, or d for details. Nothing is chosen by default; an
+ * empty line and the end of input mean none; what is not understood is asked again. Rejects when `signal` aborts.
+ */
+export async function askConsent(
+  question: Question,
+  io: LineIo,
+  style: Style,
+  signal: AbortSignal,
+): Promise<ConsentAnswer> {
+  const safe = cleanAll(question);
+  io.write(consentText(safe, style));
+  for (;;) {
+    io.write(`${finish(promptOf(safe.asked, style), style).trimEnd()} `);
+    const line = await io.readLine(signal);
+    const read = readAnswer(line ?? '', safe.asked.steps);
+    if (read.kind === 'answer') return read.answer;
+    io.write(
+      read.kind === 'details'
+        ? finish(
+            safe.asked.steps.flatMap((step, index) => details(step, index, style)),
+            style,
+          )
+        : finish([read.why], style),
+    );
+  }
+}
+
+/** The question as text: what is held, by whom, how it is stopped, how it comes back. */
+export function consentText(question: Question, style: Style): string {
+  const { asked } = question;
+  const { paint, glyphs, columns } = style;
+  const nodes = [...new Set(asked.steps.map((step) => step.node))];
+  const head = `${glyphs.waits} Waiting for you`;
+  const at = `asked ${clock(asked.at)}`;
+  const gap = ' '.repeat(Math.max(2, columns - width(head) - width(at)));
+  const names = Math.max(...asked.steps.map((step) => width(step.target.name)), 8);
+  return finish(
+    [
+      '',
+      `${paint.wait(head)}${gap}${paint.quiet(at)}`,
+      ...wrap(sentence(question, nodes), columns),
+      ...asked.steps.flatMap((step, index) =>
+        row(step, index, { names, severalNodes: nodes.length > 1 }, style),
+      ),
+      ...wrap(enough(question), columns),
+    ],
+    style,
+  );
+}
+
+function sentence(question: Question, nodes: readonly string[]): string {
+  const { asked, plan } = question;
+  const bytes = asked.steps.reduce((sum, step) => sum + step.target.bytes, 0);
+  const it = asked.steps.length === 1 ? 'It holds' : 'They hold';
+  const first = `Stop ${plural(asked.steps.length, 'thing')} on ${list(nodes)}? ${it} ${gib(bytes)}.`;
+  const memory = plan?.memory.filter((node) => nodes.includes(node.node)) ?? [];
+  const need = memory[0];
+  if (!need || !plan) return first;
+  const has = nodes.flatMap((node) => {
+    const facts = question.facts.find((one) => one.node === node);
+    const seen = facts?.reached ? valueIf(facts.memory) : undefined;
+    return seen ? [`${node} has ${gibNumber(seen.availableBytes)} available`] : [];
+  });
+  const reserve = Math.round((plan.recipe.memory.reserve / 2 ** 30) * 10) / 10;
+  const needs = `The plan needs ${gibNumber(need.sumBytes)} ± ${gibNumber(need.errorBytes)} GiB on each node`;
+  return `${first} ${needs}${has.length > 0 ? `; ${has.join(', ')} and keeps ${reserve} in reserve` : ''}.`;
+}
+
+function row(
+  step: AskedStep,
+  index: number,
+  layout: { readonly names: number; readonly severalNodes: boolean },
+  style: Style,
+): readonly string[] {
+  const { target } = step;
+  const { paint, glyphs, columns } = style;
+  const ran = target.ageSeconds === undefined ? '' : `, for ${age(target.ageSeconds)}`;
+  const where = layout.severalNodes ? `${step.node}: ` : '';
+  const pid = target.kind === 'process' ? `, pid ${target.pid}` : '';
+  const lines = [
+    `${paint.strong(pad(String(index + 1), 2))} ${pad(target.name, layout.names)}  ${gib(target.bytes).padStart(9)}   ${where}${target.what}${pid}${ran}`,
+  ];
+  if (target.listens.length > 0) {
+    lines.push(`     answers on port ${list(target.listens.map(String))}; who is connected is not known`);
+  }
+  if (target.job && target.job.length > 0) {
+    lines.push(`     half of one job with ${list(target.job)}: stopping one ends both`);
+  }
+  const how = `     how: ${step.how}`;
+  const back = step.undo.kind === 'command' ? `back: ${step.undo.title}` : '';
+  if (back !== '' && width(how) + width(back) + 8 <= columns) lines.push(`${pad(how, 35)} ${back}`);
+  else {
+    lines.push(
+      ...wrap(step.how, columns - 10).map((part, at) =>
+        at === 0 ? `     how: ${part}` : `          ${part}`,
+      ),
+    );
+    if (back !== '') lines.push(`     ${back}`);
+  }
+  if (step.undo.kind === 'irreversible') {
+    lines.push(
+      ...wrap(`${glyphs.failed} cannot be brought back: ${step.undo.why}`, columns - 5).map(
+        (part) => `     ${paint.bad(part)}`,
+      ),
+    );
+  }
+  return lines;
+}
+
+/** Which choice is enough, as far as the plan's numbers tell. */
+function enough(question: Question): string {
+  const { asked, plan } = question;
+  if (!plan) return '';
+  const sets = plan.memory.flatMap((node) => {
+    const here = asked.steps
+      .map((step, index) => ({ number: index + 1, bytes: step.node === node.node ? step.target.bytes : 0 }))
+      .filter((step) => step.bytes > 0)
+      .sort((a, b) => b.bytes - a.bytes);
+    if (here.length === 0) return [];
+    let missing = node.sumBytes - node.canGetBytes;
+    const chosen = here.filter((step) => {
+      if (missing <= 0) return false;
+      missing -= step.bytes;
+      return true;
+    });
+    return [{ fits: missing <= 0, chosen: chosen.map((step) => step.number), all: here.length }];
+  });
+  if (sets.length === 0) return '';
+  if (sets.some((set) => !set.fits)) return 'By these numbers the plan would not fit even with all of them.';
+  const numbers = sets.flatMap((set) => set.chosen).sort((a, b) => a - b);
+  if (numbers.length === asked.steps.length) {
+    return asked.steps.length === 1
+      ? 'The plan fits only with it.'
+      : `The plan fits only with all ${asked.steps.length}.`;
+  }
+  if (numbers.length === 0)
+    return 'The memory would be enough as it is; they are in the way of something else.';
+  return `By the plan's numbers ${list(numbers.map(String))} would be enough.`;
+}
+
+function promptOf(asked: Asked, style: Style): readonly string[] {
+  const numbers = asked.steps.map((_, index) => index + 1).join(',');
+  const { dot } = style.glyphs;
+  return [`Allow which?  ${numbers} ${dot} none ${dot} d details        nothing is chosen for you >`];
+}
+
+function details(step: AskedStep, index: number, style: Style): readonly string[] {
+  const { target } = step;
+  const lines = [
+    `id ${step.id} on ${step.node}: ${step.title}`,
+    `${target.kind} of ${target.user}, pid ${target.pid}, ${target.identity}`,
+    ...(target.image ? [`image ${target.image}`] : []),
+    ...(step.undo.kind === 'command' ? [`back: ${step.undo.title}`] : []),
+    `the same from elsewhere: firstlight up … --consent ${step.id}`,
+  ];
+  return lines.flatMap((line, at) =>
+    wrap(line, style.columns - 3).map(
+      (part, n) => `${at === 0 && n === 0 ? pad(String(index + 1), 3) : '   '}${part}`,
+    ),
+  );
+}
+
+type Read =
+  | { readonly kind: 'answer'; readonly answer: ConsentAnswer }
+  | { readonly kind: 'details' }
+  | { readonly kind: 'nonsense'; readonly why: string };
+
+/** "1,3", "1 3", "7f3a", "none", "" or "d". A number that is not there makes the whole line nonsense. */
+export function readAnswer(line: string, steps: readonly { readonly id: string }[]): Read {
+  const text = line.trim().toLowerCase();
+  const ids = steps.map((step) => step.id);
+  if (text === '' || text === 'none' || text === 'n' || text === 'no') {
+    return { kind: 'answer', answer: { allowed: [], refused: ids } };
+  }
+  if (text === 'd' || text === 'details') return { kind: 'details' };
+  const chosen = new Set<string>();
+  for (const word of text.split(/[\s,]+/).filter((part) => part !== '')) {
+    const byId = steps.find((step) => step.id.toLowerCase() === word);
+    const byNumber = /^\d{1,3}$/.test(word) ? steps[Number(word) - 1] : undefined;
+    const step = byId ?? byNumber;
+    if (!step) {
+      const most = steps.length === 1 ? '1' : `1 to ${steps.length}`;
+      return { kind: 'nonsense', why: `"${word}" is none of them. Type numbers from ${most}, none, or d.` };
+    }
+    chosen.add(step.id);
+  }
+  return {
+    kind: 'answer',
+    answer: { allowed: ids.filter((id) => chosen.has(id)), refused: ids.filter((id) => !chosen.has(id)) },
+  };
+}

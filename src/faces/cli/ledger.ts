@@ -1,0 +1,159 @@
+import type { Holder, NodeFacts } from '../../domain/facts.ts';
+import { valueIf } from '../../domain/facts.ts';
+import type { Paint } from './color.ts';
+import type { Glyphs } from './glyphs.ts';
+
+/** What holds one node's memory, in bytes; the parts add up to the total. */
+export type Ledger = {
+  readonly node: string;
+  readonly totalBytes: number;
+  readonly availableBytes: number;
+  readonly systemBytes: number;
+  readonly unaccountedBytes: number;
+  readonly others: readonly Holder[];
+  readonly othersBytes: number;
+  readonly oursBytes: number;
+  readonly cacheBytes: number;
+  readonly freeBytes: number;
+  readonly dirtyBytes: number;
+  readonly swapTotalBytes: number;
+  readonly swapFreeBytes: number;
+  readonly unified: boolean;
+};
+
+/** Kernel and small processes: up to this much without an owner is called system, not unaccounted. */
+const SMALL_BYTES = 1.5 * 2 ** 30;
+
+/** The ledger of the last look; undefined where the node or its memory was not seen. */
+export function ledgerOf(facts: NodeFacts | undefined): Ledger | undefined {
+  const memory = facts?.reached ? valueIf(facts.memory) : undefined;
+  if (!facts?.reached || !memory) return undefined;
+  const holders = valueIf(facts.holders) ?? [];
+  const ours = holders.filter((holder) => holder.owner.kind === 'rank');
+  const kept = holders.filter((holder) => holder.owner.kind !== 'rank' && isKept(holder));
+  const others = holders
+    .filter((holder) => holder.owner.kind !== 'rank' && !isKept(holder))
+    .toSorted((a, b) => b.bytes - a.bytes);
+  const cacheBytes = Math.max(0, memory.cachedBytes - memory.sharedBytes);
+  const freeBytes = memory.freeBytes;
+  let room = Math.max(0, memory.totalBytes - freeBytes - cacheBytes);
+  const take = (bytes: number): number => {
+    const taken = Math.min(bytes, room);
+    room -= taken;
+    return taken;
+  };
+  const oursBytes = take(sum(ours));
+  const othersBytes = take(sum(others));
+  let systemBytes = take(memory.slabBytes + memory.sharedBytes + sum(kept));
+  if (room < SMALL_BYTES) systemBytes += take(room);
+  return {
+    node: facts.node,
+    totalBytes: memory.totalBytes,
+    availableBytes: memory.availableBytes,
+    systemBytes,
+    unaccountedBytes: room,
+    others,
+    othersBytes,
+    oursBytes,
+    cacheBytes,
+    freeBytes,
+    dirtyBytes: memory.dirtyBytes,
+    swapTotalBytes: memory.swapTotalBytes,
+    swapFreeBytes: memory.swapFreeBytes,
+    unified: (valueIf(facts.gpus) ?? []).some((gpu) => gpu.unified),
+  };
+}
+
+/**
+ * The ledger moved on by what the node's beat says is available now: what went since the look is counted as ours
+ * while a rank of ours runs there, else as somebody else's; what came back is free.
+ */
+export function beatOnto(ledger: Ledger, availableBytes: number | undefined, rankRuns: boolean): Ledger {
+  if (availableBytes === undefined) return ledger;
+  const gone = ledger.availableBytes - availableBytes;
+  if (gone >= 0) {
+    const fromFree = Math.min(gone, ledger.freeBytes);
+    const fromCache = Math.min(gone - fromFree, ledger.cacheBytes);
+    const moved = fromFree + fromCache;
+    return {
+      ...ledger,
+      availableBytes,
+      freeBytes: ledger.freeBytes - fromFree,
+      cacheBytes: ledger.cacheBytes - fromCache,
+      oursBytes: ledger.oursBytes + (rankRuns ? moved : 0),
+      unaccountedBytes: ledger.unaccountedBytes + (rankRuns ? 0 : moved),
+    };
+  }
+  let back = -gone;
+  const give = (bytes: number): number => {
+    const given = Math.min(bytes, back);
+    back -= given;
+    return bytes - given;
+  };
+  const othersBytes = give(ledger.othersBytes);
+  const oursBytes = give(ledger.oursBytes);
+  const unaccountedBytes = give(ledger.unaccountedBytes);
+  const given = -gone - back;
+  return {
+    ...ledger,
+    availableBytes,
+    othersBytes,
+    oursBytes,
+    unaccountedBytes,
+    freeBytes: ledger.freeBytes + given,
+  };
+}
+
+/** The bar: one cell per step of the scale, owners left to right, the reserve as a line through it. */
+export function memoryBar(
+  ledger: Ledger,
+  options: {
+    readonly cells: number;
+    /** Bytes that the full width stands for: the largest total of all nodes shown. */
+    readonly scaleBytes: number;
+    readonly reserveBytes: number | undefined;
+    readonly glyphs: Glyphs;
+    readonly paint: Paint;
+  },
+): string {
+  const { cells, scaleBytes, reserveBytes, glyphs, paint } = options;
+  const at = (bytes: number): number => Math.round((bytes / scaleBytes) * cells);
+  const parts = [
+    { bytes: ledger.systemBytes, glyph: glyphs.system, paint: paint.quiet },
+    { bytes: ledger.unaccountedBytes, glyph: glyphs.unaccounted, paint: paint.quiet },
+    { bytes: ledger.othersBytes, glyph: glyphs.others, paint: paint.wait },
+    { bytes: ledger.oursBytes, glyph: glyphs.ours, paint: paint.working },
+    { bytes: ledger.cacheBytes, glyph: glyphs.cache, paint: paint.quiet },
+    { bytes: ledger.freeBytes, glyph: glyphs.free, paint: paint.quiet },
+  ];
+  const line: { glyph: string; paint: (text: string) => string }[] = [];
+  let bytes = 0;
+  for (const part of parts) {
+    bytes += part.bytes;
+    while (line.length < at(bytes)) line.push(part);
+  }
+  const reserve = reserveBytes === undefined ? -1 : at(ledger.totalBytes - reserveBytes);
+  if (reserve >= 0 && reserve < line.length) line[reserve] = { glyph: glyphs.reserve, paint: same };
+  let out = '';
+  for (let index = 0; index < line.length; ) {
+    const first = line[index];
+    if (!first) break;
+    let end = index;
+    while (line[end]?.glyph === first.glyph) end += 1;
+    out += first.paint(first.glyph.repeat(end - index));
+    index = end;
+  }
+  return out + ' '.repeat(Math.max(0, cells - line.length));
+}
+
+function same(text: string): string {
+  return text;
+}
+
+function isKept(holder: Holder): boolean {
+  return holder.protectedWhy !== undefined || holder.owner.kind === 'untouchable';
+}
+
+function sum(holders: readonly Holder[]): number {
+  return holders.reduce((bytes, holder) => bytes + holder.bytes, 0);
+}

@@ -1,0 +1,115 @@
+import type { Event } from '../../domain/event.ts';
+import { nowLine } from '../../domain/now-line.ts';
+import { blank, fold, type RunState } from '../../domain/run-state.ts';
+import type { Live } from '../../operations/world.ts';
+import { clean, cleanAll, safeJson } from './clean.ts';
+import type { LiveView } from './live-screen.ts';
+import { plainLine, signLine } from './plain.ts';
+import { finish, type Style } from './style.ts';
+
+/** Where progress goes while an operation works: JSON lines, plain lines, or the live view. */
+export type Progress = {
+  readonly event: (event: Event) => void;
+  readonly live: (update: Live) => void;
+  /** State of every run seen, in the order they began. */
+  readonly states: () => readonly RunState[];
+  /** Takes the drawing off the screen while a question stands there; the result brings it back. */
+  readonly pause: () => () => void;
+  /** Ctrl-C was pressed once. */
+  readonly interrupted: () => void;
+  readonly stop: () => void;
+};
+
+const SIGN_MILLISECONDS = 30_000;
+
+/** Keeps the fold of every run that is told, so that the end can be summed up. */
+export function newStates(): {
+  readonly take: (event: Event) => { readonly before: RunState; readonly after: RunState };
+  readonly all: () => readonly RunState[];
+} {
+  const states = new Map<string, RunState>();
+  return {
+    take(event) {
+      // A lab's journal may count its runs from 1 as ours does; a new run-started is a new run.
+      const before = event.type === 'run-started' ? blank : (states.get(event.run) ?? blank);
+      const after = fold(before, event);
+      if (event.type === 'run-started') states.delete(event.run);
+      states.set(event.run, after);
+      return { before, after };
+    },
+    all: () => [...states.values()],
+  };
+}
+
+/** One event as one JSON line on stdout, as it comes. */
+export function jsonProgress(write: (text: string) => void): Progress {
+  const states = newStates();
+  return {
+    event: (event) => {
+      states.take(event);
+      write(`${safeJson(event)}\n`);
+    },
+    live: () => {},
+    states: states.all,
+    pause: () => () => {},
+    interrupted: () => {},
+    stop: () => {},
+  };
+}
+
+/** Lines on stderr, nothing drawn over; a sign of life when nothing was said for 30 s. */
+export function plainProgress(
+  write: (text: string) => void,
+  style: Style,
+  options: { readonly now: () => number; readonly every?: number },
+): Progress {
+  const states = newStates();
+  let latest: RunState | undefined;
+  let saidAt = options.now();
+  const every = options.every ?? SIGN_MILLISECONDS;
+  const timer = setInterval(
+    () => {
+      const now = options.now();
+      if (!latest || latest.ended || latest.asked || now - saidAt < every) return;
+      const line = nowLine(latest, now);
+      saidAt = now;
+      const text = [line.sentence, line.next].filter((part) => part !== '').join('; ');
+      write(finish([signLine(now, 'still', clean(text))], style));
+    },
+    Math.min(every, 1000),
+  );
+  timer.unref();
+  return {
+    event: (raw) => {
+      const event = cleanAll(raw);
+      const { before, after } = states.take(event);
+      latest = after;
+      const line = plainLine(event, before);
+      if (line === undefined) return;
+      saidAt = options.now();
+      write(finish([line], style));
+    },
+    live: () => {},
+    states: states.all,
+    pause: () => () => {},
+    interrupted: () => {},
+    stop: () => clearInterval(timer),
+  };
+}
+
+/** The live view, and above it what is final. */
+export function liveProgress(view: LiveView): Progress {
+  const states = newStates();
+  return {
+    event: (raw) => {
+      const event = cleanAll(raw);
+      const { before, after } = states.take(event);
+      view.event(event, before, after);
+    },
+    live: (update) => view.live(cleanAll(update)),
+    states: states.all,
+    pause: () => view.pause(),
+    interrupted: () => view.interrupted(),
+    stop: () => view.stop(),
+  };
+}

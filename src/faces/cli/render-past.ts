@@ -1,0 +1,155 @@
+import type { Event } from '../../domain/event.ts';
+import type { Finding } from '../../domain/finding.ts';
+import type { DiagnoseReport, LogsReport, RunsReport, ShowReport } from '../../domain/report.ts';
+import { blank, fold } from '../../domain/run-state.ts';
+import { STAGE_WORDS } from '../../domain/run-words.ts';
+import { list, stopwatch, when } from '../../domain/units.ts';
+import { labelled, spread, table } from './labelled.ts';
+import { plainLine } from './plain.ts';
+import { renderRun } from './render-run.ts';
+import type { Style } from './style.ts';
+import { finish } from './style.ts';
+import { fill, pad, width } from './width.ts';
+
+/** Past runs, newest first. */
+export function renderRuns(report: RunsReport, style: Style): string {
+  const { glyphs, paint } = style;
+  if (report.runs.length === 0) {
+    return finish(['No run yet. Bring a model up with firstlight up RECIPE'], style);
+  }
+  const rows = report.runs.map((run) => {
+    const good = ['serving', 'stopped', 'restored', 'nothing-to-do'].includes(run.outcome);
+    const bad = run.outcome === 'not-serving';
+    return [
+      run.run.padStart(4),
+      run.operation,
+      run.recipe ?? '',
+      when(run.startedAt, style.now),
+      run.seconds === undefined ? '' : stopwatch(run.seconds * 1000),
+      good
+        ? paint.ok(`${glyphs.done} ${run.outcome}`)
+        : bad
+          ? paint.bad(`${glyphs.failed} ${run.outcome}`)
+          : paint.wait(`${glyphs.slow} ${run.outcome}`),
+    ];
+  });
+  return finish(
+    [
+      ...table([[' run', 'what', 'recipe', 'began', 'took', 'ended'], ...rows]),
+      'firstlight show RUN replays one',
+    ],
+    style,
+  );
+}
+
+/** A past run as the plain lines that it had, then its end. */
+export function renderShow(report: ShowReport, style: Style): string {
+  let state = blank;
+  const lines: string[] = [];
+  for (const event of report.events) {
+    const line = plainLine(event, state);
+    if (line !== undefined) lines.push(line);
+    if (event.type === 'finding') lines.push(...quotes(event));
+    state = fold(state, event);
+  }
+  return finish(lines, style) + renderRun(state, style);
+}
+
+function quotes(event: Extract<Event, { type: 'finding' }>): readonly string[] {
+  return event.quotes
+    .slice(1, 4)
+    .map((quote) => `${' '.repeat(25)}| rank ${quote.rank} line ${quote.line}: ${quote.text.trim()}`);
+}
+
+/** Lines of all ranks as one stream: time since the first line, rank, text; a mark where a stage begins. */
+export function renderLogs(report: LogsReport, style: Style): string {
+  const { glyphs, paint } = style;
+  if (report.lines.length === 0)
+    return finish([`run ${report.run}, attempt ${report.attempt}: no lines kept`], style);
+  const first = report.lines[0]?.at ?? 0;
+  const nodes = [...new Map(report.lines.map((line) => [line.rank, line.node]))].sort((a, b) => a[0] - b[0]);
+  const out = [
+    paint.quiet(
+      `run ${report.run}, attempt ${report.attempt}: ${list(nodes.map(([rank, node]) => `rank ${rank} on ${node}`))}`,
+    ),
+  ];
+  const stage = new Map<number, string>();
+  const numbers = Math.max(...report.lines.map((line) => String(line.line).length));
+  for (const line of report.lines) {
+    if (stage.get(line.rank) !== line.stage) {
+      stage.set(line.rank, line.stage);
+      out.push(
+        paint.quiet(`${glyphs.barRest.repeat(3)} rank ${line.rank} ${glyphs.dot} ${STAGE_WORDS[line.stage]}`),
+      );
+    }
+    const since = `+${stopwatch(line.at - first)}`.padStart(7);
+    out.push(
+      `${paint.quiet(`${since} ${String(line.line).padStart(numbers)}`)} ${line.rank}${glyphs.gutter}${line.text}`,
+    );
+  }
+  return finish(out, style);
+}
+
+/** Why a run failed: cause, node, quoted lines, what followed from it, what to do. */
+export function renderDiagnose(report: DiagnoseReport, style: Style): string {
+  if (report.findings.length === 0) {
+    return finish(
+      [`run ${report.run} has no finding: nothing failed in it, or it ended before anything did`],
+      style,
+    );
+  }
+  return finish(
+    report.findings.flatMap((finding, index) => [
+      ...(index > 0 ? [''] : []),
+      ...findingLines(finding, report.run, style),
+    ]),
+    style,
+  );
+}
+
+/** One finding as the parts a person reads. */
+export function findingLines(finding: Finding, run: string, style: Style): readonly string[] {
+  const { glyphs, paint } = style;
+  const unknown = finding.cause === 'unknown';
+  const mark = unknown ? glyphs.unknown : paint.bad(glyphs.failed);
+  const title =
+    unknown && !/unknown/i.test(finding.title) ? `Cause unknown: ${finding.title}` : finding.title;
+  const sure = unknown ? '' : finding.confidence >= 0.9 ? 'sure, ' : 'likely, ';
+  const where = [
+    finding.node,
+    finding.rank === undefined
+      ? undefined
+      : `rank ${finding.rank}${finding.role ? ` (${finding.role})` : ''}`,
+    finding.stage ? `during ${STAGE_WORDS[finding.stage]}` : undefined,
+  ].filter((part) => part !== undefined);
+  const heads = finding.quotes.map((quote) => `rank ${quote.rank} line ${quote.line}`);
+  const room = Math.max(0, ...heads.map(width));
+  const quote = finding.quotes[0];
+  return [
+    ...spread(`${mark} ${paint.strong(title)}`, paint.quiet(`run ${run}`), style),
+    ...labelled(
+      'Cause',
+      [`${finding.cause} ${glyphs.dot} ${sure}${finding.final ? 'final' : 'provisional'}`],
+      style,
+    ),
+    ...labelled('Where', [where.join(', ')], style),
+    ...labelled('Why', [finding.why], style),
+    ...quoted(finding, heads, room, style),
+    ...labelled('Then', finding.consequences, style),
+    ...labelled('Do', finding.advice, style),
+    ...labelled(
+      'More',
+      quote ? [`firstlight logs ${run} --rank ${quote.rank} --line ${quote.line}`] : [],
+      style,
+    ),
+  ];
+}
+
+/** Quotes stand one a line and are cut, not wrapped, unless verbose: the whole line is in the log. */
+function quoted(finding: Finding, heads: readonly string[], room: number, style: Style): readonly string[] {
+  const shown = style.verbose ? finding.quotes : finding.quotes.slice(0, 4);
+  return shown.map((quote, index) => {
+    const line = `${pad(index === 0 ? 'Seen' : '', 9)}${pad(heads[index] ?? '', room)}  ${quote.text.trim()}`;
+    return style.verbose ? line : fill(line, style.columns, style.glyphs.ellipsis).trimEnd();
+  });
+}

@@ -1,0 +1,208 @@
+import { valueIf } from '../../domain/facts.ts';
+import type { Finding } from '../../domain/finding.ts';
+import { nowLine } from '../../domain/now-line.ts';
+import type { AttemptState, RunState } from '../../domain/run-state.ts';
+import { edit } from '../../domain/run-words.ts';
+import { gibNumber, list, plural, rate, stopwatch } from '../../domain/units.ts';
+import { labelled, spread } from './labelled.ts';
+import type { Style } from './style.ts';
+import { finish } from './style.ts';
+import { pad, width } from './width.ts';
+
+/** The end of up, down or restore: what came of it, why, what is owed, what to type next. */
+export function renderRun(state: RunState, style: Style): string {
+  const { paint, glyphs } = style;
+  const line = nowLine(state, style.now);
+  const mark =
+    line.glyph === '✓'
+      ? paint.ok(glyphs.done)
+      : line.glyph === '✕'
+        ? paint.bad(glyphs.failed)
+        : line.glyph === '◐'
+          ? paint.wait(glyphs.waits)
+          : '';
+  const took =
+    state.startedAt && state.lastAt ? stopwatch(Date.parse(state.lastAt) - Date.parse(state.startedAt)) : '';
+  const right = [`run ${state.run}`, took].filter((part) => part !== '').join(` ${glyphs.dot} `);
+  const left = `${mark === '' ? '' : `${mark} `}${paint.strong(line.sentence)}`;
+  return finish(['', ...spread(left, paint.quiet(right), style), ...body(state, style)], style);
+}
+
+function body(state: RunState, style: Style): readonly string[] {
+  switch (state.ended?.outcome) {
+    case 'serving':
+    case 'nothing-to-do':
+      return served(state, style);
+    case 'stopped':
+    case 'restored':
+      return closed(state, style);
+    default:
+      return failed(state, style);
+  }
+}
+
+function served(state: RunState, style: Style): readonly string[] {
+  const { serving, measured } = state;
+  const speed = measured
+    ? `first token ${measured.firstTokenSeconds.toFixed(2)} s, ${rate(measured.tokensPerSecond)} tok/s, ${measured.streams === 1 ? 'one stream' : plural(measured.streams, 'stream')}, ${measured.outputTokens} tokens by usage`
+    : 'unknown: it was not measured';
+  return [
+    ...labelled(
+      'API',
+      serving ? [`${api(state)} on ${serving.head}      from here: firstlight chat`] : [],
+      style,
+    ),
+    ...labelled('Proved', serving ? [proof(serving.reasoning)] : [], style),
+    ...labelled('Speed', serving ? [speed] : [], style),
+    ...labelled('Network', serving ? [serving.networkText] : [], style),
+    ...labelled('Cured', cured(state), style),
+    ...labelled('Noted', warnings(state), style),
+    ...labelled('Owed', owed(state), style),
+    ...labelled('Next', ['firstlight status      firstlight down --restore'], style),
+  ];
+}
+
+function api(state: RunState): string {
+  const { serving, plan } = state;
+  if (!serving) return '';
+  const head = plan?.phases.flatMap((phase) => phase.services).find((service) => service.rank === 0);
+  const host = serving.listen === 'loopback' ? '127.0.0.1' : (head?.healthAddress ?? serving.head);
+  return `http://${host.includes(':') ? `[${host}]` : host}:${serving.port}/v1`;
+}
+
+function proof(reasoning: string): string {
+  return reasoning === ''
+    ? 'answered as expected, without reasoning'
+    : 'answered as expected, reasoning told apart from the answer';
+}
+
+function cured(state: RunState): readonly string[] {
+  return state.attempts.flatMap(({ remedy }) => {
+    if (remedy?.state !== 'proved') return [];
+    const cause = remedy.cause.replaceAll('-', ' ');
+    if (remedy.edits.length === 0) return [`${cause}: ${remedy.title}`];
+    return [`${cause}: ${remedy.edits.map(edit).join(', ')}. Keep it: set it in the recipe`];
+  });
+}
+
+function warnings(state: RunState): readonly string[] {
+  return [...new Set(state.notes.filter((note) => note.level === 'warning').map((note) => note.text))].slice(
+    -4,
+  );
+}
+
+/** "2 things on spark-b can be given back; 1 cannot" */
+function owed(state: RunState, command = ''): readonly string[] {
+  const things = state.ended?.owed ?? [];
+  const forever = state.steps.filter((step) => step.result === 'done' && step.undo === 'irreversible').length;
+  const nodes = [...new Set(things.map((thing) => thing.node))];
+  const can =
+    things.length > 0
+      ? `${plural(things.length, 'thing')} on ${list(nodes)} can be given back${command}`
+      : '';
+  const cannot =
+    forever > 0
+      ? `${can === '' ? plural(forever, 'thing') : forever} cannot${can === '' ? ' be given back' : ''}`
+      : '';
+  const said = [can, cannot].filter((part) => part !== '').join('; ');
+  return said === '' ? [] : [said];
+}
+
+function failed(state: RunState, style: Style): readonly string[] {
+  const { ended } = state;
+  const finding = state.finding;
+  const explained = ended?.outcome === 'not-serving' && finding !== undefined;
+  const sure = finding && finding.confidence >= 0.9 ? 'sure' : 'likely';
+  const why = explained && finding.why !== '' ? `${sure}: ${finding.why}` : (ended?.why ?? '');
+  return [
+    ...labelled('Why', [why], style),
+    ...(explained ? seen(finding, style) : []),
+    ...labelled('Tried', tried(state, style), style),
+    ...labelled('Do', explained ? finding.advice : advice(state), style),
+    ...labelled('State', [stateNow(state)], style),
+    ...labelled('Owed', owed(state, ': firstlight restore'), style),
+    ...labelled('More', [more(state, explained ? finding : undefined)], style),
+  ];
+}
+
+function seen(finding: Finding, style: Style): readonly string[] {
+  const heads = finding.quotes.map((quote) => `rank ${quote.rank} line ${quote.line}`);
+  const room = Math.max(0, ...heads.map(width));
+  return [
+    ...labelled(
+      'Seen',
+      finding.quotes
+        .slice(0, 4)
+        .map((quote, index) => `${pad(heads[index] ?? '', room)}  ${quote.text.trim()}`),
+      style,
+    ),
+    ...labelled(
+      '',
+      finding.consequences.map((text) => `then: ${text}`),
+      style,
+    ),
+  ];
+}
+
+function tried(state: RunState, style: Style): readonly string[] {
+  const { glyphs, paint } = style;
+  if (!state.attempts.some((attempt) => attempt.remedy)) return [];
+  return state.attempts.flatMap((attempt: AttemptState) => {
+    const { remedy, finding } = attempt;
+    if (!finding) return [];
+    if (!remedy)
+      return [`${attempt.engine}  no remedy left   ${paint.bad(`${glyphs.failed} ${finding.cause}`)}`];
+    const what = remedy.edits.length > 0 ? remedy.edits.map(edit).join(', ') : remedy.title;
+    const result =
+      remedy.state === 'proved'
+        ? paint.ok(`${glyphs.done} proved`)
+        : remedy.state === 'failed'
+          ? paint.bad(`${glyphs.failed} failed: ${remedy.why}`)
+          : `${glyphs.working} applied, not proved`;
+    return [`${attempt.engine}  ${what}   ${result}`];
+  });
+}
+
+function advice(state: RunState): readonly string[] {
+  const steps = state.plan?.phases.flatMap((phase) => phase.steps) ?? [];
+  const open = steps.filter((step) => step.needsConsent && !state.consented.includes(step.id));
+  if (state.ended?.outcome !== 'consent-needed' || open.length === 0) return [];
+  return [`firstlight up RECIPE --consent ${open.map((step) => step.id).join(',')}`];
+}
+
+function stateNow(state: RunState): string {
+  const running = state.attempts.at(-1)?.ranks.filter((rank) => !rank.ended) ?? [];
+  const ours =
+    state.operation !== 'up'
+      ? ''
+      : running.length === 0
+        ? 'nothing of ours runs.'
+        : `${plural(running.length, 'rank')} of ours may still run on ${list([...new Set(running.map((rank) => rank.node))])}.`;
+  const memory = state.facts.flatMap((facts) => {
+    const seenMemory = facts.reached ? valueIf(facts.memory) : undefined;
+    return seenMemory
+      ? [`${facts.node} had ${gibNumber(seenMemory.availableBytes)} GiB available at the last look`]
+      : [];
+  });
+  return [ours, memory.length > 0 ? `${memory.join(', ')}.` : ''].filter((part) => part !== '').join(' ');
+}
+
+function more(state: RunState, finding: Finding | undefined): string {
+  const quote = finding?.quotes[0];
+  const line = quote ? `firstlight logs ${state.run} --rank ${quote.rank} --line ${quote.line}    ` : '';
+  return `${line}firstlight show ${state.run}`;
+}
+
+function closed(state: RunState, style: Style): readonly string[] {
+  const things = state.ended?.owed ?? [];
+  const next = things.length > 0 ? 'firstlight restore' : 'firstlight status';
+  return [
+    ...labelled('Why', [state.ended?.why ?? ''], style),
+    ...labelled(
+      'Owed',
+      things.map((thing) => `${thing.id}  ${thing.title} on ${thing.node}`),
+      style,
+    ),
+    ...labelled('Next', [`${next}      firstlight show ${state.run}`], style),
+  ];
+}

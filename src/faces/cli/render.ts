@@ -1,0 +1,159 @@
+import type { ChatReport, InitReport, LabReport, Report, StatusReport } from '../../domain/report.ts';
+import { list, plural, rate, when } from '../../domain/units.ts';
+import { labelled, spread } from './labelled.ts';
+import { renderCheck } from './render-check.ts';
+import { renderDiagnose, renderLogs, renderRuns, renderShow } from './render-past.ts';
+import { renderPlan } from './render-plan.ts';
+import type { Style } from './style.ts';
+import { finish } from './style.ts';
+import { pad, width } from './width.ts';
+
+export type RenderOptions = {
+  /** `plan --why`: where each number comes from. */
+  readonly why: boolean;
+  /** The answer was written as it came; only what follows it is left. */
+  readonly streamed: boolean;
+};
+
+/** The result of an operation as text. A run's end is `renderRun`, which needs the run's state. */
+export function renderReport(report: Report, style: Style, options: RenderOptions): string {
+  switch (report.kind) {
+    case 'check':
+      return renderCheck(report, style);
+    case 'plan':
+      return renderPlan(report, style, options);
+    case 'run':
+      return finish([`run ${report.run} ended ${report.ended.outcome}: ${report.ended.why}`], style);
+    case 'status':
+      return renderStatus(report, style);
+    case 'logs':
+      return renderLogs(report, style);
+    case 'runs':
+      return renderRuns(report, style);
+    case 'show':
+      return renderShow(report, style);
+    case 'diagnose':
+      return renderDiagnose(report, style);
+    case 'chat':
+      return renderChat(report, style, options);
+    case 'init':
+      return renderInit(report, style);
+    case 'lab':
+      return renderLab(report, style);
+  }
+}
+
+function renderStatus(report: StatusReport, style: Style): string {
+  const { glyphs, paint } = style;
+  const unreached = report.unreached.map(
+    (node) => `${glyphs.unknown} ${node.node} was not reached: ${node.why}`,
+  );
+  const owed = report.owed.map((thing) => `${thing.id}  ${thing.title} on ${thing.node}`);
+  const nodes = [...new Set(report.owed.map((thing) => thing.node))];
+  const owing =
+    report.owed.length > 0
+      ? [
+          `${plural(report.owed.length, 'thing')} on ${list(nodes)} can be given back: firstlight restore`,
+          ...owed,
+        ]
+      : [];
+  const empty =
+    report.services.length === 0
+      ? [`Nothing serves on ${report.cluster}. Bring a model up with firstlight up RECIPE`]
+      : [];
+  return finish(
+    [
+      ...empty,
+      ...report.services.flatMap((service) => {
+        const since = service.since ? ` since ${when(service.since, style.now)}` : '';
+        const left = service.serving
+          ? `${paint.ok(glyphs.done)} ${paint.strong(`Serving ${service.recipe}${since}`)}`
+          : `${paint.bad(glyphs.failed)} ${paint.strong(`Not serving: ${service.recipe}`)}`;
+        const port =
+          service.port === undefined ? '' : `port ${service.port} on ${service.head}, ${service.engine}`;
+        const names = Math.max(...service.ranks.map((rank) => width(rank.node)), 0);
+        return [
+          ...spread(left, paint.quiet(`run ${service.run}`), style),
+          ...labelled('API', [port === '' ? '' : `${port}      from here: firstlight chat`], style),
+          ...service.ranks.map((rank) => {
+            const ok = rank.health === 'answers' || (rank.state === 'running' && rank.health === 'none');
+            const mark = ok
+              ? paint.ok(glyphs.done)
+              : rank.state === 'ended' || rank.health === 'does-not-answer'
+                ? paint.bad(glyphs.failed)
+                : rank.state === 'starting'
+                  ? paint.working(glyphs.working)
+                  : glyphs.unknown;
+            const health = HEALTH[rank.health];
+            const said = [rank.state, health, rank.text].filter((part) => part !== '').join(', ');
+            return `${pad(`rank ${rank.rank}`, 9)}${pad(rank.node, names)}  ${pad(rank.role, 6)}  ${mark} ${said}`;
+          }),
+          ...labelled('Edited', service.edits.length > 0 ? [service.edits.join(', ')] : [], style),
+        ];
+      }),
+      ...unreached,
+      ...labelled('Owed', owing, style),
+    ],
+    style,
+  );
+}
+
+const HEALTH = {
+  answers: 'answers',
+  'does-not-answer': 'does not answer',
+  unknown: 'health unknown',
+  none: '',
+} as const;
+
+function renderChat(report: ChatReport, style: Style, options: RenderOptions): string {
+  const { paint, glyphs } = style;
+  const facts = [
+    report.firstTokenSeconds === undefined
+      ? undefined
+      : `first token ${report.firstTokenSeconds.toFixed(2)} s`,
+    report.tokensPerSecond === undefined ? undefined : `${rate(report.tokensPerSecond)} tok/s`,
+    report.outputTokens === undefined
+      ? 'tokens unknown'
+      : `${report.outputTokens} tokens by the server's usage`,
+    FINISH[report.finish] ?? `ended: ${report.finish}`,
+  ].filter((part) => part !== undefined);
+  const reasoning =
+    report.reasoning === '' || options.streamed
+      ? []
+      : [
+          'Reasoning',
+          ...report.reasoning
+            .trim()
+            .split('\n')
+            .map((line) => `${glyphs.gutter}${line}`),
+          '',
+        ].map((line) => (line === '' ? line : paint.quiet(line)));
+  const answer = options.streamed ? [] : report.answer.trim().split('\n');
+  return finish([...reasoning, ...answer, paint.quiet(facts.join(` ${glyphs.dot} `))], style);
+}
+
+const FINISH: Readonly<Record<string, string | undefined>> = {
+  stop: 'ended by itself',
+  length: 'cut at the limit (--max-tokens)',
+};
+
+function renderInit(report: InitReport, style: Style): string {
+  return finish(
+    [
+      `${style.paint.ok(style.glyphs.done)} ${report.file} written with ${plural(report.nodes, 'node')}`,
+      ...labelled('Next', ['firstlight check      firstlight up RECIPE'], style),
+    ],
+    style,
+  );
+}
+
+function renderLab(report: LabReport, style: Style): string {
+  return finish(
+    [
+      ...report.text.split('\n'),
+      ...(report.folder === undefined ? [] : [`Folder   ${report.folder}`]),
+      ...report.next.map((line, index) => `${pad(index === 0 ? 'Next' : '', 9)}${line}`),
+    ],
+    style,
+  );
+}

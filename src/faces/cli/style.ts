@@ -1,0 +1,36 @@
+import type { Paint } from './color.ts';
+import { drawsColor, paint } from './color.ts';
+import type { Glyphs } from './glyphs.ts';
+import { drawsUnicode, glyphs, plainAscii } from './glyphs.ts';
+
+/** How to draw: the same for every renderer. `columns` bounds what is laid out; commands are never broken. */
+export type Style = {
+  readonly columns: number;
+  readonly paint: Paint;
+  readonly glyphs: Glyphs;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly verbose: boolean;
+};
+
+/** What an output stream and the environment allow. */
+export function styleOf(
+  stream: { readonly isTTY?: boolean; readonly columns?: number },
+  env: Readonly<Record<string, string | undefined>>,
+  now: number,
+  verbose: boolean,
+): Style {
+  return {
+    columns: Math.max(40, Math.min(stream.columns ?? 80, 120)),
+    paint: paint(drawsColor(env, stream.isTTY === true)),
+    glyphs: glyphs(drawsUnicode(env)),
+    now,
+    verbose,
+  };
+}
+
+/** Lines → the text to write; in a terminal without Unicode our own signs become ASCII. */
+export function finish(lines: readonly string[], style: Style): string {
+  const text = `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
+  return style.glyphs.unicode ? text : plainAscii(text);
+}
