@@ -1,0 +1,130 @@
+import type { Node } from '../domain/cluster.ts';
+import { digestOf } from '../domain/digest.ts';
+import { type NodeFacts, type ReachedFacts, valueIf } from '../domain/facts.ts';
+import type { Service } from '../domain/plan.ts';
+import { type EngineName, type Recipe, type RecipeEdit, servedName } from '../domain/recipe.ts';
+import type { RankCommand } from '../knowledge/engines/engine.ts';
+import { engines } from '../knowledge/engines/index.ts';
+import { activeRdma, fabricOf } from './fabric.ts';
+import { reachedOf } from './our-ranks.ts';
+
+type Input = {
+  readonly nodes: readonly Node[];
+  readonly facts: readonly NodeFacts[];
+  readonly recipe: Recipe;
+  readonly recipeDigest: string;
+  readonly edits: readonly RecipeEdit[];
+  readonly engine: EngineName;
+  readonly fraction: number | undefined;
+  /** Ranks that run already, to be followed only. */
+  readonly running: ReadonlySet<number>;
+};
+
+/** Every rank of the launch, workers first and the head last; empty while a node or an address is missing. */
+export function servicesOf(input: Input): readonly Service[] {
+  const { nodes, facts, recipe, engine } = input;
+  const seen = nodes.map((node) => reachedOf(facts, node.name));
+  const fabrics = fabricOf(nodes, facts);
+  const addresses = fabrics.flatMap((fabric) => (fabric === undefined ? [] : [fabric.address]));
+  if (seen.includes(undefined) || (nodes.length > 1 && addresses.length < nodes.length)) return [];
+  if (recipe.run.in === 'docker' && recipe.run.image[engine] === undefined) return [];
+  const rdma = seen.map((there) => (there === undefined ? [] : activeRdma(there)));
+  const everywhere = rdma.every((devices) => devices.length > 0);
+  const services = seen.flatMap((there, rank): readonly Service[] => {
+    if (there === undefined) return [];
+    const command = engines[engine].rank({
+      recipe,
+      rank,
+      addresses,
+      interfaceName: fabrics[rank]?.interfaceName,
+      rdmaDevices: everywhere ? (rdma[rank] ?? []) : [],
+      memoryFraction: input.fraction,
+      facts: there,
+    });
+    return [serviceOf(rank, there, command, input)];
+  });
+  return services.reverse();
+}
+
+function serviceOf(rank: number, facts: ReachedFacts, command: RankCommand, input: Input): Service {
+  const { recipe, engine, recipeDigest, edits } = input;
+  const { run } = recipe;
+  return {
+    name: `${recipe.recipe}-r${rank}`,
+    node: facts.node,
+    rank,
+    role: rank === 0 ? 'head' : 'worker',
+    engine,
+    in: run.in,
+    argv: run.in === 'docker' ? dockerRun(command, facts, input) : command.argv,
+    env: command.env,
+    secretEnv: command.secretEnv ?? {},
+    recipe: recipe.recipe,
+    recipeDigest,
+    effectiveDigest: digestOf(recipe),
+    edits,
+    ...(command.health === undefined
+      ? {}
+      : { healthPort: command.health.port, healthAddress: command.health.address }),
+    servedName: servedName(recipe),
+    ...(input.running.has(rank) ? { running: true } : {}),
+  };
+}
+
+/**
+ * `docker run` for one rank: the host's network, IPC and locked memory, without which NCCL falls back to TCP in
+ * silence (spark.md 4); no `--rm` and no restart policy, since logs must outlive the rank and nothing may start it
+ * but a plan.
+ */
+function dockerRun(
+  { argv, env }: RankCommand,
+  facts: ReachedFacts,
+  { recipe, engine }: Input,
+): readonly string[] {
+  if (recipe.run.in !== 'docker') throw new Error('not a recipe for docker');
+  const image = recipe.run.image[engine];
+  if (image === undefined) throw new Error(`no image for ${engine}`);
+  const gpus = valueIf(facts.gpus);
+  const rdma = valueIf(facts.rdma) ?? [];
+  const { path } = recipe;
+  const mounted = recipe.run.volumes.some((volume) => {
+    const inside = volume.split(':')[1] ?? '';
+    return path === inside || path.startsWith(`${inside.replace(/\/$/, '')}/`);
+  });
+  const [entry, words] = entryFor(engine, image, argv);
+  return [
+    'docker',
+    'run',
+    ...(gpus?.length === 0 ? [] : ['--gpus', 'all']),
+    '--network',
+    'host',
+    '--ipc',
+    'host',
+    '--ulimit',
+    'memlock=-1',
+    '--ulimit',
+    'stack=67108864',
+    ...(rdma.length > 0 ? ['--device', '/dev/infiniband'] : []),
+    ...(mounted ? [] : ['-v', `${path}:${path}:ro`]),
+    ...recipe.run.volumes.flatMap((volume) => ['-v', volume]),
+    ...Object.entries(env).flatMap(([name, value]) => ['-e', `${name}=${value}`]),
+    ...entry,
+    image,
+    ...words,
+  ];
+}
+
+/**
+ * vLLM's own image has `vllm serve` as its entry point, others have a shell or nothing, so the program is named.
+ * NVIDIA's images keep theirs: it enables CUDA forward compatibility and then runs its arguments (engines.md 7).
+ */
+function entryFor(
+  engine: EngineName,
+  image: string,
+  argv: readonly string[],
+): readonly [readonly string[], readonly string[]] {
+  const [program, ...rest] = argv;
+  return engine === 'vllm' && program !== undefined && !image.startsWith('nvcr.io/')
+    ? [['--entrypoint', program], rest]
+    : [[], argv];
+}

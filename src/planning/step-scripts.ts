@@ -1,0 +1,140 @@
+import { NODE_FOLDER_SH } from '../domain/node-folder.ts';
+
+/**
+ * The shell of the clearing steps. POSIX sh for dash and busybox; `$R` is the root prefix, empty on every real
+ * host. Each script looks before it acts, so that running it twice does no harm.
+ */
+const PREFIX = String.raw`R="${'$'}{FIRSTLIGHT_ROOT-}"`;
+
+/** `alive PID TICKS`: that very process is there and no zombie. Field 22 of stat, counted after the name, which may hold spaces. */
+const ALIVE = String.raw`alive() {
+  line=$(sed 's/^.*) //' "$R/proc/$1/stat" 2>/dev/null) || return 1
+  ticks=$2
+  set -- $line
+  [ $# -ge 20 ] || return 1
+  [ "$1" != Z ] && [ "$1" != X ] || return 1
+  shift 19
+  [ "$1" = "$ticks" ]
+}`;
+
+/** $1 pid, $2 start ticks → 0 while it is the process that was seen. */
+export const SAME_PROCESS_SH = `${PREFIX}\n${ALIVE}\nalive "$1" "$2"`;
+
+/**
+ * $1 pid, $2 start ticks, $3 step id, $4 home of the SSH user (root's own is not meant), $5 "record" or "forget".
+ * What is needed to start it again is written before the signal: argv for the look, and a script whose words are
+ * quoted, so that newlines in arguments survive. Mode 0600 in a folder of mode 0700.
+ */
+export const STOP_PROCESS_SH = String.raw`${PREFIX}
+[ -z "$4" ] || HOME=$4
+${NODE_FOLDER_SH}
+${ALIVE}
+quoted() {
+  xargs -0 -n 4096 -x sh -c 'for word; do printf "'"'"'"; printf %s "$word" | sed "s/'"'"'/'"'"'\\\\'"'"''"'"'/g"; printf "'"'"' "; done' sh
+}
+alive "$1" "$2" || { echo 'it had ended by itself'; exit 0; }
+if [ "$5" = record ]; then
+  d="$FL/undo/$3"
+  umask 077
+  mkdir -p "$d" || exit 1
+  cat "$R/proc/$1/cmdline" >"$d/argv" || exit 1
+  [ -s "$d/argv" ] || { echo 'its command line could not be read, so it was left alone' >&2; exit 1; }
+  readlink "$R/proc/$1/cwd" >"$d/cwd" || { echo 'its folder could not be read, so it was left alone' >&2; exit 1; }
+  { printf 'exec env -i '; quoted <"$R/proc/$1/environ" && quoted <"$d/argv" && echo '</dev/null'; } >"$d/start.sh" 2>/dev/null ||
+    { echo 'its environment could not be read, so it was left alone' >&2; exit 1; }
+  ls -ld "$R/proc/$1" | awk '{ print $3 }' >"$d/user"
+fi
+kill -TERM "$1" || exit 1
+n=0
+while alive "$1" "$2"; do
+  n=$((n + 1))
+  if [ "$n" -eq 20 ]; then kill -KILL "$1"; fi
+  if [ "$n" -ge 30 ]; then echo 'it is still there after SIGKILL' >&2; exit 1; fi
+  sleep 1
+done
+if [ "$n" -ge 20 ]; then echo 'it needed SIGKILL after 20 s'; else echo 'it ended on SIGTERM'; fi`;
+
+/** $1 step id, $2 home of the SSH user. Starts the recorded process in a session of its own, unless it runs already. */
+export const START_PROCESS_SH = String.raw`${PREFIX}
+[ -z "$2" ] || HOME=$2
+${NODE_FOLDER_SH}
+d="$FL/undo/$1"
+[ -s "$d/start.sh" ] || { echo 'nothing was recorded, so it was never stopped'; exit 0; }
+running() {
+  for p in "$R"/proc/[0-9]*; do
+    if cmp -s "$d/argv" "$p/cmdline" 2>/dev/null; then return 0; fi
+  done
+  return 1
+}
+if running; then echo 'it runs already'; exit 0; fi
+cd "$(cat "$d/cwd")" || exit 1
+user=$(cat "$d/user")
+if [ "$user" = "$(id -un)" ]; then
+  setsid sh "$d/start.sh" </dev/null >"$d/output" 2>&1 &
+else
+  setsid sudo -n -u "$user" sh -s <"$d/start.sh" >"$d/output" 2>&1 &
+fi
+n=0
+while [ "$n" -lt 10 ]; do
+  if running; then echo 'it runs again'; exit 0; fi
+  n=$((n + 1))
+  sleep 1
+done
+tail -n 3 "$d/output" >&2
+exit 1`;
+
+/** $1 runtime, $2 container id → 0 while it runs. */
+export const CONTAINER_RUNS_SH = String.raw`[ "$("$1" inspect -f '{{.State.Running}}' "$2" 2>/dev/null)" = true ]`;
+
+/** $1 runtime, $2 container id, $3 "hold" when its restart policy is to be taken off first. */
+export const STOP_CONTAINER_SH = String.raw`if [ "$3" = hold ]; then "$1" update --restart=no "$2" >/dev/null || exit 1; fi
+"$1" stop -t 30 "$2" >/dev/null`;
+
+/** $1 runtime, $2 container id, $3 its restart policy, empty to leave that alone. */
+export const START_CONTAINER_SH = String.raw`runs=$("$1" inspect -f '{{.State.Running}}' "$2" 2>/dev/null) || { echo 'the container is gone' >&2; exit 1; }
+if [ -n "$3" ]; then "$1" update --restart="$3" "$2" >/dev/null || exit 1; fi
+[ "$runs" = true ] || "$1" start "$2" >/dev/null`;
+
+/** $1 unit, $2 uid of a user's manager or empty, $3 the SSH user's uid. Runs systemctl with the words after them. */
+const SYSTEMCTL = String.raw`unit=$1
+manager() {
+  if [ -z "$uid" ]; then systemctl "$@"
+  elif [ "$uid" = "$(id -u)" ]; then XDG_RUNTIME_DIR="$R/run/user/$uid" systemctl --user "$@"
+  else sudo -n -u "#$uid" env XDG_RUNTIME_DIR="$R/run/user/$uid" systemctl --user "$@"
+  fi
+}
+uid=$2`;
+
+export const UNIT_RUNS_SH = String.raw`${PREFIX}
+${SYSTEMCTL}
+case $(manager is-active "$unit" 2>/dev/null) in active | activating | reloading | deactivating) exit 0 ;; esac
+exit 1`;
+
+export const STOP_UNIT_SH = `${PREFIX}\n${SYSTEMCTL}\nmanager stop "$unit"`;
+
+export const START_UNIT_SH = String.raw`${PREFIX}
+${SYSTEMCTL}
+if manager is-active --quiet "$unit"; then echo 'it runs already'; exit 0; fi
+manager start "$unit"`;
+
+/** $1 KiB that must be available; says how much is missing. */
+export const AWAIT_MEMORY_SH = String.raw`${PREFIX}
+LC_ALL=C awk -v need="$1" '/^MemAvailable:/ {
+  gib = 1048576
+  if ($2 >= need) { printf "%.1f GiB available\n", $2 / gib; exit 0 }
+  printf "%.1f GiB available, %.1f GiB short of %.1f GiB\n", $2 / gib, (need - $2) / gib, need / gib
+  exit 1
+}' "$R/proc/meminfo"`;
+
+/** $1 MiB that must be free over the first $2 GPUs; says how much is missing. */
+export const AWAIT_GPU_MEMORY_SH = String.raw`nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits | head -n "$2" |
+  LC_ALL=C awk -v need="$1" '{ sum += $1 } END {
+    if (sum >= need) { printf "%.1f GiB free\n", sum / 1024; exit 0 }
+    printf "%.1f GiB free, %.1f GiB short of %.1f GiB\n", sum / 1024, (need - sum) / 1024, need / 1024
+    exit 1
+  }'`;
+
+/** Needs root. 1 drops the page cache alone; only clean pages go, so what is dirty is written first. */
+export const DROP_CACHE_SH = String.raw`${PREFIX}
+sync
+echo 1 >"$R/proc/sys/vm/drop_caches"`;

@@ -1,0 +1,185 @@
+import type { Node } from '../domain/cluster.ts';
+import { type NodeFacts, type ReachedFacts, valueIf } from '../domain/facts.ts';
+import type { Blocker } from '../domain/plan.ts';
+import type { EngineName, Recipe } from '../domain/recipe.ts';
+import { list } from '../domain/units.ts';
+import { programOf } from '../knowledge/engines/rank-shape.ts';
+import { fabricOf } from './fabric.ts';
+import { reachedOf } from './our-ranks.ts';
+
+type Input = {
+  readonly nodes: readonly Node[];
+  readonly facts: readonly NodeFacts[];
+  readonly recipe: Recipe;
+  readonly engine: EngineName;
+};
+
+/** The model and the engine must lie on every node before a launch; what is missing, with the command that mends it. */
+export function supplyBlockers(input: Input): readonly Blocker[] {
+  return input.nodes.flatMap((node, rank) => {
+    const there = reachedOf(input.facts, node.name);
+    return there === undefined
+      ? []
+      : [...modelBlockers(node, rank, there, input), ...engineBlockers(node, there, input)];
+  });
+}
+
+function modelBlockers(node: Node, rank: number, there: ReachedFacts, input: Input): readonly Blocker[] {
+  const model = valueIf(there.model);
+  if (model === undefined) return [];
+  const { path, model: name } = input.recipe;
+  if (!model.present)
+    return [
+      {
+        cause: 'model-path-missing-on-worker',
+        node: node.name,
+        title: `${name} is not on ${node.name}: there is no ${path}.`,
+        advice: copyAdvice(rank, input),
+        userError: false,
+      },
+    ];
+  if (model.missingFiles.length === 0) return [];
+  const some = model.missingFiles.slice(0, 3);
+  const more = model.missingFiles.length - some.length;
+  return [
+    {
+      cause: 'weights-truncated',
+      node: node.name,
+      title: `The model on ${node.name} is not whole: ${list(some)}${more > 0 ? ` and ${more} more` : ''} missing or empty in ${path}.`,
+      advice: copyAdvice(rank, input),
+      userError: false,
+    },
+  ];
+}
+
+/** The exact copy from a node that has the whole model, over the fabric where both have an address there. */
+function copyAdvice(rank: number, input: Input): readonly string[] {
+  const { nodes, facts, recipe } = input;
+  const from = nodes.findIndex((node, other) => other !== rank && hasModel(reachedOf(facts, node.name)));
+  const source = nodes[from];
+  const target = nodes[rank];
+  if (source === undefined || target === undefined)
+    return [
+      `No node has it whole. On ${target?.name ?? 'each node'}: hf download ${recipe.model} --local-dir ${recipe.path}`,
+    ];
+  const fabric = fabricOf(nodes, facts)[rank]?.address;
+  const user = valueIf(reachedOf(facts, target.name)?.host)?.user ?? target.user;
+  const to = `${user === undefined ? '' : `${user}@`}${fabric ?? target.ssh.replace(/^.*@/, '')}`;
+  return [
+    `On ${source.name}: rsync -a --info=progress2 --mkpath ${recipe.path}/ ${to}:${recipe.path}/`,
+    'A copy over the fabric by rsync takes about 2.5 minutes per 60 GB.',
+  ];
+}
+
+function hasModel(facts: ReachedFacts | undefined): boolean {
+  const model = valueIf(facts?.model);
+  return model?.present === true && model.missingFiles.length === 0;
+}
+
+function engineBlockers(node: Node, there: ReachedFacts, input: Input): readonly Blocker[] {
+  const { run } = input.recipe;
+  return run.in === 'docker'
+    ? imageBlockers(node, there, run.image[input.engine], input)
+    : programBlockers(node, there, input);
+}
+
+function imageBlockers(
+  node: Node,
+  there: ReachedFacts,
+  image: string | undefined,
+  { engine, facts, nodes }: Input,
+): readonly Blocker[] {
+  const base = { node: node.name, engineOnly: true } as const;
+  if (image === undefined)
+    return [
+      {
+        ...base,
+        cause: 'image-missing',
+        title: `The recipe names no image for ${engine}.`,
+        advice: [`Add run.image.${engine}, or take ${engine} out of engines.`],
+        userError: true,
+      },
+    ];
+  const found = (valueIf(there.engines) ?? []).find(
+    ({ where }) => where.in === 'docker' && where.image === image,
+  );
+  if (found === undefined) {
+    if (!there.engines.known) return dockerBlockers(node, there);
+    const holder = nodes.find(
+      (other) =>
+        other.name !== node.name &&
+        (valueIf(reachedOf(facts, other.name)?.engines) ?? []).some(
+          ({ where }) => where.in === 'docker' && where.image === image,
+        ),
+    );
+    const to = fabricOf(nodes, facts)[nodes.indexOf(node)]?.address ?? node.name;
+    return [
+      ...dockerBlockers(node, there),
+      {
+        ...base,
+        cause: 'image-missing',
+        title: `The image ${image} is not on ${node.name}; images are never pulled unasked.`,
+        advice: [
+          `On ${node.name}: docker pull ${image}`,
+          ...(holder === undefined
+            ? []
+            : [`Or on ${holder.name}: docker save ${image} | ssh ${to} docker load`]),
+        ],
+        userError: false,
+      },
+    ];
+  }
+  const arch = found.where.in === 'docker' ? dockerArch(found.where.arch) : '';
+  const own = dockerArch(valueIf(there.host)?.arch ?? '');
+  if (arch === '' || own === '' || arch === own) return [];
+  return [
+    {
+      ...base,
+      cause: 'image-wrong-architecture',
+      title: `The image ${image} is for ${arch}, and ${node.name} is ${own}.`,
+      advice: [`Name an image for ${own} in run.image.${engine}; then on ${node.name}: docker pull IMAGE`],
+      userError: true,
+    },
+  ];
+}
+
+/** Docker that does not answer this user at all. */
+function dockerBlockers(node: Node, there: ReachedFacts): readonly Blocker[] {
+  if (there.containers.known) return [];
+  const { why } = there.containers;
+  const refused = /permission denied|group|sudo/i.test(why);
+  return [
+    {
+      cause: refused ? 'docker-group-missing' : 'nvidia-runtime-not-configured',
+      node: node.name,
+      title: `Docker on ${node.name} could not be asked: ${why}.`,
+      advice: refused
+        ? [`On ${node.name}: sudo usermod -aG docker "$USER", then log in again`]
+        : [`On ${node.name}: docker info`],
+      userError: false,
+      engineOnly: false,
+    },
+  ];
+}
+
+/** `aarch64` and `x86_64` as Docker calls them. */
+function dockerArch(arch: string): string {
+  return arch === 'aarch64' ? 'arm64' : arch === 'x86_64' ? 'amd64' : arch;
+}
+
+function programBlockers(node: Node, there: ReachedFacts, { recipe, engine }: Input): readonly Blocker[] {
+  if (!there.engines.known) return [];
+  const found = there.engines.value.some((one) => one.engine === engine && one.where.in === 'process');
+  if (found) return [];
+  const [program = engine] = programOf(recipe, engine);
+  return [
+    {
+      cause: 'engine-missing',
+      node: node.name,
+      title: `${program} is not on ${node.name}.`,
+      advice: [`Install ${engine} there, or name its program in run.command.${engine} or run.venv.`],
+      userError: false,
+      engineOnly: true,
+    },
+  ];
+}
