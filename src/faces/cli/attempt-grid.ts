@@ -28,7 +28,9 @@ export function attemptGrid(attempt: AttemptState, pen: Pen): readonly string[] 
     ' '.repeat(nameColumns) + paint.quiet(heads),
     ...attempt.ranks.map((rank) => row(rank, { nameColumns, weights }, pen)),
     ...(attempt.finding
-      ? [`${paint.bad(glyphs.failed)} ${fill(attempt.finding.title, columns - 4, glyphs.ellipsis).trimEnd()}`]
+      ? [
+          `${paint.bad(glyphs.failed)} ${fill(`${attempt.finding.final ? '' : 'provisional: '}${attempt.finding.title}`, columns - 4, glyphs.ellipsis).trimEnd()}`,
+        ]
       : []),
     ...remedyBand(attempt, pen),
   ];

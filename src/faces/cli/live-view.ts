@@ -193,8 +193,12 @@ function memoryRows(state: RunState, live: LiveState, pen: Pen): MemoryRows {
     inQuestion: rows.filter((row) => row.questioned).flatMap((row) => row.lines),
     rest: rows.filter((row) => !row.questioned).flatMap((row) => row.lines),
     order: rows.flatMap((row) => row.lines),
-    legend: anyLedger ? ' '.repeat(nameColumns) + legendOf([...ledgers.values()], pen) : '',
+    legend: anyLedger ? indented(legendOf([...ledgers.values()], pen), nameColumns, columns) : '',
   };
+}
+
+function indented(text: string, most: number, columns: number): string {
+  return ' '.repeat(Math.max(0, Math.min(most, columns - width(text)))) + text;
 }
 
 function inOrder(order: readonly string[], taken: readonly string[]): readonly string[] {
@@ -216,17 +220,24 @@ function planTrack(
   pen: Pen,
 ): readonly string[] {
   const planned = state.plan?.memory.find((one) => one.node === ledger.node);
-  if (!planned || pen.columns < PLAN_COLUMNS || ledger.oursBytes > planned.sumBytes / 2) return [];
+  if (!planned || pen.columns < PLAN_COLUMNS || state.serving) return [];
   const { glyphs, paint: colours } = pen;
   const at = (bytes: number): number =>
     Math.max(0, Math.min(layout.cells, Math.round((bytes / layout.scaleBytes) * layout.cells)));
-  const stays = at(ledger.totalBytes - ledger.availableBytes);
-  const to = at(ledger.totalBytes - ledger.availableBytes + planned.sumBytes);
+  // What stays: all that is not available, less ours and less what is on its way out.
+  const going = goingBytes(state, ledger);
+  const base = Math.max(0, ledger.totalBytes - ledger.availableBytes - ledger.oursBytes - going);
+  const stays = at(base);
+  const to = at(base + planned.sumBytes);
   const error = Math.max(1, at(planned.errorBytes));
+  const whisker = Math.max(0, Math.min(error, layout.cells - to));
+  const reserve = at(ledger.totalBytes - (state.plan?.recipe.memory.reserve ?? 0));
+  const gap = reserve - to - whisker;
   const track =
     glyphs.stays.repeat(stays) +
     colours.working(glyphs.planned.repeat(Math.max(0, to - stays))) +
-    glyphs.whisker.repeat(Math.max(0, Math.min(error, layout.cells - to)));
+    glyphs.whisker.repeat(whisker) +
+    (gap >= 0 && reserve < layout.cells ? `${' '.repeat(gap)}${glyphs.reserve}` : '');
   const verdict = {
     fits: 'fits',
     'may-boot': 'may boot',
@@ -236,6 +247,15 @@ function planTrack(
   return [
     `${pad('   plan', layout.nameColumns)}${pad(track, layout.cells)}   ${gibNumber(planned.sumBytes)} ± ${gibNumber(planned.errorBytes)} GiB: ${verdict}`,
   ];
+}
+
+/** Held by others that the consent given or asked for would stop. */
+function goingBytes(state: RunState, ledger: Ledger): number {
+  const steps = state.plan?.phases.flatMap((phase) => phase.steps) ?? [];
+  const bytes = steps
+    .filter((step) => step.node === ledger.node && state.consented.includes(step.id))
+    .reduce((sum, step) => sum + (step.target?.bytes ?? 0), 0);
+  return Math.min(bytes, ledger.othersBytes);
 }
 
 function legendOf(ledgers: readonly (Ledger | undefined)[], pen: Pen): string {
@@ -292,7 +312,9 @@ function ctrlC(state: RunState): string {
   switch (state.phase) {
     case 'following':
     case 'proving':
-      return 'Ctrl-C detaches, the ranks run on';
+      return state.attempts.at(-1)?.ranks.every((rank) => rank.ended)
+        ? 'Ctrl-C ends the run, nothing of ours runs'
+        : 'Ctrl-C detaches, the ranks run on';
     case 'launching':
       return 'Ctrl-C detaches once all ranks are started';
     case 'waiting':

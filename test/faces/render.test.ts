@@ -1,0 +1,313 @@
+import { expect, test } from 'vitest';
+import type { CheckReport, Report } from '../../src/domain/report.ts';
+import { blank, fold, foldAll } from '../../src/domain/run-state.ts';
+import { UserError } from '../../src/domain/user-error.ts';
+import { paint } from '../../src/faces/cli/color.ts';
+import { consentText } from '../../src/faces/cli/consent.ts';
+import { glyphs } from '../../src/faces/cli/glyphs.ts';
+import { plainLine } from '../../src/faces/cli/plain.ts';
+import { renderReport } from '../../src/faces/cli/render.ts';
+import { renderBug, renderUserError } from '../../src/faces/cli/render-error.ts';
+import { renderRun } from '../../src/faces/cli/render-run.ts';
+import type { Style } from '../../src/faces/cli/style.ts';
+import { width } from '../../src/faces/cli/width.ts';
+import {
+  clearPlan,
+  downEvents,
+  failedEvents,
+  loopback,
+  storyEvents,
+  storyFacts,
+  storyPlan,
+  storyTime,
+  storyUntil,
+} from '../pretend/story-events.ts';
+import { golden } from './golden.ts';
+
+const style: Style = {
+  columns: 80,
+  paint: paint(false),
+  glyphs: glyphs(true),
+  now: storyTime(4000),
+  verbose: false,
+};
+const facts = (['spark-a', 'spark-b'] as const).map((node) =>
+  storyFacts(node, '2026-11-12T10:02:44.000Z', { others: true, cacheGib: 30.4 }),
+);
+const check: CheckReport = {
+  kind: 'check',
+  cluster: 'sparks',
+  recipe: 'qwen3.5-122b',
+  milliseconds: 2800,
+  facts,
+  memory: storyPlan.memory,
+  items: [
+    { level: 'fine', topic: 'model', node: 'spark-a', title: 'model whole', remedy: undefined },
+    {
+      level: 'blocks',
+      topic: 'memory',
+      node: 'spark-b',
+      title: '36.1 of 119.7 GiB available, the recipe needs 88.3 ± 2.5',
+      remedy: 'firstlight up asks before it stops any of them',
+    },
+    {
+      level: 'warning',
+      topic: 'names',
+      node: 'spark-b',
+      title: 'spark-b is 127.0.1.1 in /etc/hosts',
+      remedy: 'keep network: auto in the recipe',
+    },
+    {
+      level: 'unknown',
+      topic: 'clocks',
+      node: 'spark-b',
+      title: 'unknown: a stuck low-power state shows only under load',
+      remedy: undefined,
+    },
+  ],
+};
+
+const REPORTS: Readonly<Record<string, Report>> = {
+  check,
+  plan: { kind: 'plan', plan: storyPlan, facts },
+  'plan-blocked': {
+    kind: 'plan',
+    plan: {
+      ...clearPlan,
+      state: 'blocked',
+      phases: [],
+      blockers: [
+        {
+          cause: 'model-missing',
+          node: 'spark-b',
+          title: 'the model is not in /home/aurora/models/Qwen3.5-122B-A10B-FP8',
+          advice: [
+            'copy it: rsync -a spark-a:/home/aurora/models/Qwen3.5-122B-A10B-FP8/ /home/aurora/models/',
+          ],
+          userError: false,
+        },
+      ],
+    },
+    facts,
+  },
+  status: {
+    kind: 'status',
+    cluster: 'sparks',
+    services: [
+      {
+        recipe: 'qwen3.5-122b',
+        engine: 'sglang',
+        run: '14',
+        serving: true,
+        since: '2026-11-12T10:07:02.000Z',
+        head: 'spark-a',
+        port: 30000,
+        edits: ['network: engine → auto'],
+        ranks: [
+          {
+            rank: 0,
+            node: 'spark-a',
+            role: 'head',
+            state: 'running',
+            health: 'answers',
+            text: '/health 200',
+          },
+          {
+            rank: 1,
+            node: 'spark-b',
+            role: 'worker',
+            state: 'running',
+            health: 'none',
+            text: 'opens no port',
+          },
+        ],
+      },
+    ],
+    unreached: [],
+    owed: [{ node: 'spark-b', id: '7f3a', title: 'start ollama.service' }],
+  },
+  'status-nothing': {
+    kind: 'status',
+    cluster: 'sparks',
+    services: [],
+    unreached: [{ node: 'spark-b', why: 'spark-b refuses the connection on port 22.' }],
+    owed: [],
+  },
+  logs: {
+    kind: 'logs',
+    run: '14',
+    attempt: 2,
+    lines: [
+      {
+        rank: 0,
+        node: 'spark-a',
+        line: 9,
+        at: 1000,
+        stage: 'rendezvous',
+        text: 'Init torch distributed begin.',
+      },
+      {
+        rank: 1,
+        node: 'spark-b',
+        line: 9,
+        at: 1200,
+        stage: 'rendezvous',
+        text: 'Init torch distributed begin.',
+      },
+      { rank: 0, node: 'spark-a', line: 10, at: 5200, stage: 'weights', text: 'Load weight begin.' },
+    ],
+  },
+  runs: {
+    kind: 'runs',
+    runs: [
+      {
+        run: '15',
+        operation: 'up',
+        recipe: 'qwen3.5-122b',
+        startedAt: '2026-11-12T10:40:00.000Z',
+        seconds: 400,
+        outcome: 'not-serving',
+      },
+      {
+        run: '14',
+        operation: 'up',
+        recipe: 'qwen3.5-122b',
+        startedAt: '2026-11-11T18:20:00.000Z',
+        seconds: 261,
+        outcome: 'serving',
+      },
+      {
+        run: '13',
+        operation: 'restore',
+        recipe: undefined,
+        startedAt: '2026-10-02T08:00:00.000Z',
+        seconds: undefined,
+        outcome: 'no end: running, or cut off',
+      },
+    ],
+  },
+  show: { kind: 'show', run: '14', events: storyEvents },
+  diagnose: {
+    kind: 'diagnose',
+    run: '14',
+    findings: [
+      loopback,
+      {
+        ...loopback,
+        cause: 'unknown',
+        confidence: 0.2,
+        title: 'spark-a ended with exit 1',
+        node: 'spark-a',
+        rank: 0,
+      },
+    ],
+  },
+  chat: {
+    kind: 'chat',
+    answer: '204',
+    reasoning: 'Twelve times ten is 120.\nTwelve times seven is 84.',
+    finish: 'stop',
+    firstTokenSeconds: 0.41,
+    tokensPerSecond: 23.8,
+    outputTokens: undefined,
+  },
+  init: { kind: 'init', file: '/home/aurora/cluster.yaml', nodes: 2 },
+  lab: {
+    kind: 'lab',
+    text: 'two-sparks ended as it should.',
+    folder: '/tmp/firstlight-two-sparks',
+    next: ['firstlight runs', 'firstlight show 1'],
+  },
+};
+
+for (const [name, report] of Object.entries(REPORTS)) {
+  test(`${name} reads as the golden file`, () => {
+    golden(`report-${name}`, renderReport(report, style, { why: false, streamed: false }));
+  });
+}
+
+test('plan --verbose shows the rules and every rank whole', () => {
+  const report: Report = { kind: 'plan', plan: storyPlan, facts };
+  const text = renderReport(report, { ...style, verbose: true }, { why: false, streamed: false });
+  golden('report-plan-verbose', text);
+  expect(text).toContain(`--json-model-override-args '{"a": 1}'`);
+});
+
+test('check --verbose shows who holds the memory', () => {
+  golden(
+    'report-check-verbose',
+    renderReport(check, { ...style, verbose: true }, { why: false, streamed: false }),
+  );
+});
+
+test('a run that serves, one that does not, and a stopped one each say what to do next', () => {
+  golden('run-serving', renderRun(foldAll(storyEvents), style));
+  golden('run-not-serving', renderRun(foldAll(failedEvents), style));
+  golden('run-stopped', renderRun(foldAll(downEvents), style));
+});
+
+test('a run that lacks consent names the ids that would allow it', () => {
+  const asked = storyUntil(8);
+  const state = [...asked].reduce(fold, blank);
+  const ended = fold(state, {
+    v: 1,
+    seq: 99,
+    run: '14',
+    at: '2026-11-12T10:02:50.000Z',
+    type: 'run-ended',
+    outcome: 'consent-needed',
+    why: 'Consent is needed to 7f3a (stop ollama.service on spark-b). Nothing of these was stopped.',
+    exit: 2,
+    owed: [],
+  });
+  const text = renderRun(ended, style);
+  expect(text).toContain('--consent 7f3a,c21e,90b4');
+  golden('run-consent-needed', text);
+});
+
+test('every event of the story is one plain line; weights come at each tenth', () => {
+  let state = blank;
+  const lines: string[] = [];
+  for (const event of storyEvents) {
+    const line = plainLine(event, state);
+    if (line !== undefined) lines.push(line);
+    state = fold(state, event);
+  }
+  for (const line of lines) expect(line).not.toContain('\n');
+  golden('plain', `${lines.join('\n')}\n`);
+});
+
+test('the consent question says who is stopped, how, and what comes back', () => {
+  const state = foldAll(storyUntil(8));
+  const asked = state.asked ?? expect.fail('asked');
+  const text = consentText({ asked, plan: state.plan, facts: state.facts }, style);
+  golden('consent', text);
+  for (const line of text.split('\n')) expect(width(line)).toBeLessThanOrEqual(80);
+});
+
+test('a user error says what, why, how to mend it, and whether anything was changed', () => {
+  const error = new UserError(
+    'lock-held',
+    'aurora@laptop (pid 4242) works on spark-a since 10:02:41 (run 14)',
+    'wait until it ends, or end it there; firstlight status shows what it does',
+  );
+  golden('error', renderUserError(error, false, style));
+});
+
+test('a bug says whose mistake it is, with the stack and its cause', () => {
+  const error = new Error('a plan with work has no phase', { cause: new Error('inner') });
+  const text = renderBug(error, true, '0.1.0', style);
+  expect(text).toContain("This is our mistake, not your cluster's.");
+  expect(text).toContain('a plan with work has no phase');
+  expect(text).toContain('because: Error: inner');
+});
+
+test('in ASCII nothing of ours is beyond ASCII', () => {
+  const ascii: Style = { ...style, glyphs: glyphs(false) };
+  const texts = [
+    ...Object.values(REPORTS).map((report) => renderReport(report, ascii, { why: true, streamed: false })),
+    renderRun(foldAll(storyEvents), ascii),
+    renderRun(foldAll(failedEvents), ascii),
+  ];
+  for (const text of texts) expect(text).toMatch(/^[\x20-\x7e\n]*$/);
+});
