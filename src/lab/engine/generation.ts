@@ -1,6 +1,6 @@
 import { tokens } from './answer.ts';
 import type { Group } from './group.ts';
-import type { Pace } from './pace.ts';
+import { type Pace, within } from './pace.ts';
 
 export type Piece = { readonly kind: 'reasoning' | 'content'; readonly text: string };
 
@@ -19,6 +19,9 @@ export interface Reporter {
   prefill(tokens: number, running: number): void;
   /** After each decode step of any request. */
   decoded(running: number): void;
+  /** A step got no answer for `stuckSeconds`; the engine gives up. */
+  stuck(): void;
+  readonly stuckSeconds: number;
 }
 
 /** Decode step at single stream: a 122B mixture on two Sparks does 24 to 28 tokens a second. */
@@ -53,7 +56,7 @@ export class Generator {
       for (const [index, piece] of all.entries()) {
         if (aborted()) return;
         const begun = Date.now();
-        await this.#group.step();
+        await this.#step();
         // Four bits of wobble around the mean; the exchange's own time counts.
         const step = (STEP_MILLISECONDS + (index % 5) - 2) * (1 + 0.12 * (this.running - 1));
         await this.#pace.wait(Math.max(0, step - (Date.now() - begun) * this.#pace.speed));
@@ -64,6 +67,14 @@ export class Generator {
     } finally {
       this.running -= 1;
     }
+  }
+
+  async #step(): Promise<void> {
+    const limit = (this.#reporter.stuckSeconds * 1000) / this.#pace.speed;
+    const step = this.#group.step().then(() => 'stepped' as const);
+    if ((await within(limit, step, 'stuck' as const)) === 'stepped') return;
+    this.#reporter.stuck();
+    await new Promise(() => {});
   }
 }
 

@@ -28,7 +28,11 @@ async function main(words: readonly string[]): Promise<number> {
     write(asked ? 1 : 2, read.text);
     return asked ? 0 : 2;
   }
-  const world = await openWorld(words);
+  const world = await openWorld(words).catch(() => undefined);
+  if (world === undefined) {
+    write(2, `${VERSION}: the lab of FIRSTLIGHT_LAB does not answer, or does not know this host\n`);
+    return 3;
+  }
   // The lab is gone: its processes end with it.
   void world.gone.then(() => process.kill(process.pid, 'SIGKILL'));
   const run = { world, pace: pace(Number(env.FIRSTLIGHT_LAB_SPEED ?? 1)), env, options: read.options };

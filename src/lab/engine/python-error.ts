@@ -91,6 +91,17 @@ export function cudaOutOfMemory(site: Site): PythonError {
   ]);
 }
 
+/** More ranks on this node than it has GPUs. */
+export function noSuchDevice(site: Site): PythonError {
+  return new PythonError(site, 'torch.AcceleratorError', 'CUDA error: invalid device ordinal', [
+    'GPU device may be out of range, do you have enough GPUs?',
+    'CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.',
+    'For debugging consider passing CUDA_LAUNCH_BLOCKING=1',
+    'Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.',
+    '',
+  ]);
+}
+
 /** torch's caching allocator found no room (captured with torch 2.11 on an H200). Sizes in bytes. */
 export function torchOutOfMemory(
   site: Site,

@@ -20,7 +20,7 @@ const KILLED = -9;
 /** The head: HTTP, warm-up, service, and the drained stop that ends by killing its own tree. */
 export async function serveHead(serving: Serving): Promise<number> {
   const { run, place, group } = serving;
-  const { world, pace, options } = run;
+  const { pace, options } = run;
   const { log } = place;
   const host = options.text('host') ?? '127.0.0.1';
   const port = options.number('port') ?? 30000;
@@ -28,11 +28,23 @@ export async function serveHead(serving: Serving): Promise<number> {
   let decoded = 0;
   let since = Date.now();
   const interval = options.number('decode-log-interval') ?? 40;
+  let stop: (code: number) => void = () => {};
+  const stopped = new Promise<number>((resolve) => {
+    stop = resolve;
+  });
   const generator = new Generator(group, pace, {
     prefill: (tokens, running) =>
       log.rank(
         `Prefill batch, #new-seq: 1, #new-token: ${tokens}, #cached-token: 0, full token usage: 0.00, #running-req: ${running}, #queue-req: 0, #pending-token: 0, cuda graph: True, input throughput (token/s): ${(tokens / 0.2).toFixed(2)}`,
       ),
+    stuckSeconds: options.number('watchdog-timeout') ?? 300,
+    stuck: () => {
+      log.rank(
+        `Watchdog timeout (self.watchdog_timeout=${options.number('watchdog-timeout') ?? 300}, self.soft=False)`,
+      );
+      log.main('SIGQUIT received. signum=3, frame=None. It usually means one child failed.');
+      stop(KILLED);
+    },
     decoded: (running) => {
       decoded += 1;
       if (decoded % interval !== 0) return;
@@ -42,10 +54,6 @@ export async function serveHead(serving: Serving): Promise<number> {
         `Decode batch, #running-req: ${running}, #full token: ${generator.promptTokens + generator.completionTokens}, full token usage: 0.00, cuda graph: True, gen throughput (token/s): ${(interval / seconds).toFixed(2)}, #queue-req: 0`,
       );
     },
-  });
-  let stop: (code: number) => void = () => {};
-  const stopped = new Promise<number>((resolve) => {
-    stop = resolve;
   });
   let handled = false;
   const installHandler = (): void => {
@@ -112,7 +120,6 @@ export async function serveHead(serving: Serving): Promise<number> {
   }
   state = 'up';
   log.main('The server is fired up and ready to roll!');
-  void world;
   return stopped;
 }
 

@@ -14,7 +14,7 @@ import { openMessageQueue } from './message-queue.ts';
 import { type Model, modelOf, readConfig, readWeights, realPath } from './model-folder.ts';
 import { bar, SglangLog, shardBar } from './output.ts';
 import type { Pace } from './pace.ts';
-import { PythonError } from './python-error.ts';
+import { noSuchDevice, PythonError } from './python-error.ts';
 import { Device, type Env, join, loadShards } from './rank.ts';
 import { mainException, schedulerException } from './sglang-frames.ts';
 import { serveHead, serveWorker } from './sglang-serving.ts';
@@ -40,7 +40,7 @@ const gb = (bytes: number): string => (bytes / GIB).toFixed(2);
 
 /** One rank of SGLang from its arguments to its end. Returns only when the process should exit with that code. */
 export async function runSglang(run: SglangRun): Promise<number> {
-  const { world, pace, options } = run;
+  const { pace, options } = run;
   const place = placeOf(options);
   const { log } = place;
   const early = earlyProblem(run, place);
@@ -59,7 +59,6 @@ export async function runSglang(run: SglangRun): Promise<number> {
     if (!(error instanceof PythonError)) throw error;
     log.rank(schedulerException(error));
     log.main('Received sigquit from a child process. It usually means the child failed.');
-    void world;
     return KILLED;
   }
 }
@@ -128,6 +127,7 @@ async function bringUp(
   const begun = Date.now();
   log.rank('Init torch distributed begin.');
   const before = await device.freeBytes();
+  if ((place.tensor * place.pipeline) / nnodes > 1) throw noSuchDevice('set-device');
   await device.open();
   const timeoutSeconds = options.number('dist-timeout') ?? 600;
   const hands = { world, pace, env, print: (text: string) => log.raw(text) };

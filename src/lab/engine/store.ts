@@ -1,6 +1,6 @@
 import { Channel, ChannelClosed } from './channel.ts';
 import { type EngineWorld, WorldError } from './engine-world.ts';
-import { type Json, numberOf, textOf } from './json.ts';
+import { isJson, type Json, numberOf, textOf } from './json.ts';
 import { torchStamp } from './output.ts';
 import { type Pace, within } from './pace.ts';
 import { PythonError } from './python-error.ts';
@@ -20,13 +20,21 @@ export class Store {
     this.#channel = channel;
   }
   async set(key: string, value: Json): Promise<void> {
-    this.#channel.send({ op: 'set', key, value });
-    await this.#channel.receive();
+    await this.#ask({ op: 'set', key, value });
   }
   async get(key: string): Promise<Json> {
-    this.#channel.send({ op: 'get', key });
-    const { value } = await this.#channel.receive();
-    return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
+    const { value } = await this.#ask({ op: 'get', key });
+    return isJson(value) ? value : {};
+  }
+
+  async #ask(message: Json): Promise<Json> {
+    try {
+      this.#channel.send(message);
+      return await this.#channel.receive();
+    } catch (error) {
+      if (!(error instanceof ChannelClosed)) throw error;
+      throw new PythonError('store', 'torch.distributed.DistNetworkError', 'failed to recv, got 0 bytes');
+    }
   }
 }
 
