@@ -49,7 +49,11 @@ export function httpFrom(host: Host, request: HttpRequest): Promise<HttpAnswer> 
         path: request.path,
         host: request.address,
         port: request.port,
-        headers: { Connection: 'close', ...request.headers, ...(request.body === undefined ? {} : { 'Content-Length': Buffer.byteLength(request.body) }) },
+        headers: {
+          Connection: 'close',
+          ...request.headers,
+          ...(request.body === undefined ? {} : { 'Content-Length': Buffer.byteLength(request.body) }),
+        },
         createConnection: () => stream,
       },
       (response) => {

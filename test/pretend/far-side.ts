@@ -1,9 +1,11 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Cluster, Node } from '../../src/domain/cluster.ts';
 import { type DialError, type SshHost, serveSsh } from '../../src/lab/ssh-host.ts';
+import type { Secrets } from '../../src/remote/host.ts';
 
 /** One host behind the ssh2 server, with a root folder, a home and a bin folder of its own. */
 export type FarHost = {
@@ -110,6 +112,7 @@ export function done(argv: readonly string[], stdin = ''): Promise<Done> {
         stderr,
       });
     });
+    child.stdin?.on('error', () => undefined);
     child.stdin?.end(stdin);
   });
 }
@@ -118,3 +121,62 @@ export function done(argv: readonly string[], stdin = ''): Promise<Done> {
 export async function until(claim: () => boolean): Promise<void> {
   while (!claim()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
+
+/** A cluster of far hosts; known_hosts of its own, so that the user's stays as it is. */
+export function clusterOf(
+  far: FarSide,
+  key: string,
+  nodes: readonly (Omit<Node, 'ssh'> & { readonly host?: FarHost; readonly ssh?: string })[],
+  options: { readonly known?: readonly FarHost[]; readonly more?: string } = {},
+): Cluster {
+  const sshConfig = join(far.folder, `ssh_config-${nodes.map((node) => node.name).join('-')}`);
+  const knownHosts = `${sshConfig}-known`;
+  const known = options.known ?? nodes.flatMap((node) => node.host ?? []);
+  writeFileSync(
+    knownHosts,
+    known
+      .map(
+        (host) =>
+          `[127.0.0.1]:${host.ssh.port} ${far.publicKey(host.hostKey).split(' ').slice(0, 2).join(' ')}\n`,
+      )
+      .join(''),
+  );
+  writeFileSync(sshConfig, `${options.more ?? ''}\nHost *\nUserKnownHostsFile "${knownHosts}"\n`);
+  return {
+    name: 'test',
+    file: join(far.folder, 'cluster.yaml'),
+    sshConfig,
+    nodes: nodes.map(({ host, ...node }) => ({
+      ssh: '127.0.0.1',
+      user: USER,
+      key,
+      ...(host === undefined ? {} : { port: host.ssh.port }),
+      ...node,
+    })),
+  };
+}
+
+/** Secrets as a test gives them. */
+export function secretsOf(
+  values: Readonly<Record<string, string>> = {},
+  password?: string,
+): Secrets & { asked: number } {
+  return {
+    asked: 0,
+    value: (name) => values[name],
+    async sudoPassword() {
+      this.asked += 1;
+      return password;
+    },
+    all: () => Object.values(values),
+  };
+}
+
+/** Ends the masters that a test left, through their own sockets. */
+export async function endMasters(folder: string): Promise<void> {
+  for (const name of readdirSync(folder).filter((file) => /^[0-9a-f]{16}$/.test(file))) {
+    await done(['ssh', '-o', `ControlPath=${join(folder, name)}`, '-O', 'exit', 'x']);
+  }
+}
+
+export const never = new AbortController().signal;

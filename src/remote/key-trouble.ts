@@ -1,0 +1,50 @@
+import { existsSync } from 'node:fs';
+import type { Connection } from './connection.ts';
+import type { Place } from './place.ts';
+import { BOOT, quote } from './shell.ts';
+import { runLocal } from './ssh-child.ts';
+
+/** The first identity file that is there, has a passphrase, and lies in no agent. */
+export async function keyWithPassphrase(
+  files: readonly string[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const agent = await runLocal(['ssh-add', '-l'], { signal, timeoutMs: 5000 }).catch(() => undefined); // no ssh-add: no agent
+  signal.throwIfAborted();
+  for (const file of files.filter((path) => existsSync(path))) {
+    const opened = await runLocal(['ssh-keygen', '-y', '-P', '', '-f', file], { signal, timeoutMs: 5000 });
+    if (opened.code === 0 || !/passphrase/i.test(opened.stderr)) continue;
+    const listed = await runLocal(['ssh-keygen', '-l', '-f', file], { signal, timeoutMs: 5000 });
+    const fingerprint = /SHA256:\S+/.exec(listed.stdout)?.[0];
+    if (fingerprint === undefined || !(agent?.stdout ?? '').includes(fingerprint)) return file;
+  }
+  return undefined;
+}
+
+/**
+ * What the jump host's own ssh meets on the way to the node: whether its key gets in where ours does not (many
+ * clusters have keys between their hosts only), and what it says where we only see silence. Nothing is written
+ * there. Undefined where that could not be found out.
+ */
+export async function askJump(
+  jump: Connection,
+  place: Place,
+  signal: AbortSignal,
+): Promise<{ readonly getsIn: boolean; readonly text: string } | undefined> {
+  const words = [
+    ...['ssh', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=5', '-o', 'StrictHostKeyChecking=no'],
+    ...['-o', 'UserKnownHostsFile=/dev/null', '-p', String(place.port)],
+    ...(place.user === '' ? [] : ['-l', place.user]),
+    ...['--', place.host, 'true'],
+  ];
+  const script = `${words.map(quote).join(' ')} </dev/null 2>&1; echo "ssh-ended:$?"\n`;
+  const ran = await runLocal(jump.argv().concat(`exec sh -c '${BOOT}'`), {
+    signal,
+    timeoutMs: 20_000,
+    stdin: `${Buffer.byteLength(script)}\n${script}`,
+  });
+  const code = /^ssh-ended:(\d+)$/m.exec(ran.stdout)?.[1];
+  // 127: no ssh client there.
+  if (code === undefined || code === '127') return undefined;
+  return { getsIn: code === '0', text: ran.stdout };
+}

@@ -1,0 +1,105 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import type { Command } from '../domain/command.ts';
+import type { Connection } from './connection.ts';
+import { Frame, type FrameEnd } from './frame.ts';
+import type { Secrets } from './host.ts';
+import { render, type SudoMode } from './shell.ts';
+import { endChild } from './ssh-child.ts';
+
+export type SessionEnd =
+  | { readonly kind: 'ended'; readonly end: FrameEnd; readonly milliseconds: number; readonly noise: string }
+  | { readonly kind: 'timeout' }
+  | { readonly kind: 'broken'; readonly text: string };
+
+/** Our own patience goes past the node's `timeout`, which also ends what runs there. */
+const GRACE_MS = 4000;
+/** A background process of the command may hold the channel open; its frame has ended all the same. */
+const LINGER_MS = 300;
+
+/** One command over one session of an open connection. Rejects with the signal's reason, after the child was told to end. */
+export function runSession(
+  connection: Connection,
+  command: Command,
+  options: {
+    readonly sudo: SudoMode;
+    readonly secrets: Secrets;
+    readonly signal: AbortSignal;
+    readonly stdout: (bytes: Buffer) => void;
+    readonly stderr: (bytes: Buffer) => void;
+  },
+): Promise<SessionEnd> {
+  const { signal, secrets } = options;
+  const marker = `~firstlight-${randomBytes(12).toString('hex')}`;
+  const { remote, stdin } = render(command, {
+    marker,
+    sudo: options.sudo,
+    secret: (name) => {
+      const value = secrets.value(name);
+      if (value === undefined) throw new Error(`the secret ${name} has no value here`);
+      return value;
+    },
+  });
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const started = performance.now();
+    const [program = '', ...args] = [...connection.argv(), remote];
+    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    const out = new Frame(marker, options.stdout);
+    const err = new Frame(marker, options.stderr);
+    let settled = false;
+    const settle = (end: SessionEnd): void => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+      resolve(end);
+    };
+    const abort = (): void => {
+      settled = true;
+      clearTimeout(timer);
+      endChild(child);
+      reject(signal.reason);
+    };
+    const timer =
+      command.timeoutSeconds === undefined
+        ? undefined
+        : setTimeout(
+            () => {
+              settle({ kind: 'timeout' });
+              endChild(child);
+            },
+            command.timeoutSeconds * 1000 + GRACE_MS,
+          );
+    signal.addEventListener('abort', abort, { once: true });
+    const look = (): void => {
+      if (settled || out.end === undefined || err.end === undefined) return;
+      const milliseconds = Math.round(performance.now() - started);
+      settle({ kind: 'ended', end: out.end, milliseconds, noise: err.noise });
+      setTimeout(() => endChild(child), LINGER_MS).unref();
+    };
+    child.stdout.on('data', (chunk: Buffer) => {
+      if (!settled) out.feed(chunk);
+      look();
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      if (!settled) err.feed(chunk);
+      look();
+    });
+    child.stdin.on('error', () => undefined); // the session ended before it read all: its end says why
+    child.stdin.end(stdin);
+    child.on('error', (error) => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+      reject(new Error('ssh cannot be run; firstlight needs OpenSSH’s client', { cause: error }));
+    });
+    child.on('close', () =>
+      settle({ kind: 'broken', text: `${err.noise}\n${out.begun ? '' : out.noise}`.trim() }),
+    );
+  });
+}
