@@ -28,6 +28,12 @@ export function duration(milliseconds: number): string {
   return stopwatch(span);
 }
 
+/** Milliseconds of something short → "340 ms", "2.8 s", from ten seconds on as `stopwatch`. */
+export function brief(milliseconds: number): string {
+  if (milliseconds < 1000 || milliseconds >= 10_000) return duration(milliseconds);
+  return `${(milliseconds / 1000).toFixed(1)} s`;
+}
+
 /** Milliseconds → "0:00", "0:04", "1:04:10", from two days on "6 days": no milliseconds, for running clocks. */
 export function stopwatch(milliseconds: number): string {
   const seconds = Math.floor(Math.max(0, milliseconds) / 1000);

@@ -116,7 +116,7 @@ function row(
   }
   const how = `     how: ${step.how}`;
   const back = step.undo.kind === 'command' ? `back: ${step.undo.title}` : '';
-  if (back !== '' && width(how) + width(back) + 8 <= columns) lines.push(`${pad(how, 35)} ${back}`);
+  if (back !== '' && width(how) + width(back) + 8 <= columns) lines.push(`${pad(how, 31)}    ${back}`);
   else {
     lines.push(
       ...wrap(step.how, columns - 10).map((part, at) =>

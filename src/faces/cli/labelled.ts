@@ -1,5 +1,5 @@
 import type { Style } from './style.ts';
-import { pad, width, wrap } from './width.ts';
+import { pad, width, wrapAdvice } from './width.ts';
 
 const LABEL_COLUMNS = 9;
 
@@ -8,7 +8,7 @@ export function labelled(label: string, texts: readonly string[], style: Style):
   const indent = ' '.repeat(LABEL_COLUMNS);
   return texts
     .filter((text) => text !== '')
-    .flatMap((text) => wrap(text, style.columns - LABEL_COLUMNS))
+    .flatMap((text) => wrapAdvice(text, style.columns - LABEL_COLUMNS))
     .map((line, index) => (index === 0 ? `${pad(label, LABEL_COLUMNS)}${line}` : `${indent}${line}`));
 }
 

@@ -1,7 +1,7 @@
 import type { Event } from '../../domain/event.ts';
 import type { RunState } from '../../domain/run-state.ts';
 import { edit, STAGE_WORDS } from '../../domain/run-words.ts';
-import { clock, duration, gib, plural, rate } from '../../domain/units.ts';
+import { brief, clock, duration, gib, plural, rate } from '../../domain/units.ts';
 
 const TYPE_COLUMNS = 14;
 
@@ -45,7 +45,7 @@ function textOf(event: Event, state: RunState): string | undefined {
       return `run ${event.run}: ${event.operation} ${event.recipe ?? ''} on ${event.cluster} (${event.nodes.join(', ')})`;
     case 'looked': {
       const unseen = event.facts.filter((facts) => !facts.reached).map((facts) => facts.node);
-      const seen = `${plural(event.facts.length - unseen.length, 'node')} in ${duration(event.milliseconds)}`;
+      const seen = `${plural(event.facts.length - unseen.length, 'node')} in ${brief(event.milliseconds)}`;
       return unseen.length > 0 ? `${seen}; not reached: ${unseen.join(', ')}` : seen;
     }
     case 'planned':
@@ -100,7 +100,12 @@ function planned(event: Extract<Event, { type: 'planned' }>): string {
   const steps = plan.phases.flatMap((phase) => phase.steps);
   const ranks = plan.phases.reduce((sum, phase) => sum + phase.services.length, 0);
   const asks = steps.filter((step) => step.needsConsent).length;
-  return `${plan.digest}: ${plural(steps.length, 'step')}${asks > 0 ? `, ${asks} ask you` : ''}, ${plural(ranks, 'rank')} with ${plan.engine}`;
+  const parts = [
+    steps.length > 0 ? plural(steps.length, 'step') : '',
+    asks > 0 ? `${asks} ${asks === 1 ? 'asks' : 'ask'} you` : '',
+    ranks > 0 ? `${plural(ranks, 'rank')} with ${plan.engine}` : '',
+  ];
+  return `${plan.digest}: ${parts.filter((part) => part !== '').join(', ')}`;
 }
 
 function consent(event: Extract<Event, { type: 'consent-given' }>): string {

@@ -1,12 +1,12 @@
 import type { NodeFacts } from '../../domain/facts.ts';
 import { valueIf } from '../../domain/facts.ts';
 import type { CheckItem, CheckReport } from '../../domain/report.ts';
-import { duration, gibNumber, plural } from '../../domain/units.ts';
+import { brief, gibNumber, plural } from '../../domain/units.ts';
 import { ledgerOf } from './ledger.ts';
 import { memoryBlock } from './render-memory.ts';
 import type { Style } from './style.ts';
 import { finish } from './style.ts';
-import { pad, width, wrap } from './width.ts';
+import { pad, width, wrap, wrapAdvice } from './width.ts';
 
 /** What `check` found, node by node: a verdict and a remedy per finding. */
 export function renderCheck(report: CheckReport, style: Style): string {
@@ -15,7 +15,7 @@ export function renderCheck(report: CheckReport, style: Style): string {
   const rest = report.items.filter((item) => !nodes.includes(item.node));
   return finish(
     [
-      `${report.cluster}: ${plural(report.facts.length, 'node')} looked at in ${duration(report.milliseconds)}`,
+      `${report.cluster}: ${plural(report.facts.length, 'node')} looked at in ${brief(report.milliseconds)}`,
       ...report.facts.flatMap((facts) => node(facts, report, names, style)),
       ...(rest.length > 0
         ? [style.paint.strong('cluster'), ...rest.flatMap((item) => itemLines(item, style))]
@@ -87,7 +87,7 @@ function itemLines(item: CheckItem, style: Style): readonly string[] {
   const lines = wrap(item.title, columns - INDENT.length);
   const first = `  ${colour(`${glyph} ${pad(item.topic, TOPIC_COLUMNS)}`)} ${lines[0] ?? ''}`;
   const remedy =
-    item.remedy && item.level !== 'fine' ? wrap(`do: ${item.remedy}`, columns - INDENT.length) : [];
+    item.remedy && item.level !== 'fine' ? wrapAdvice(`do: ${item.remedy}`, columns - INDENT.length) : [];
   return [first, ...[...lines.slice(1), ...remedy].map((line) => `${INDENT}${line}`)];
 }
 

@@ -2,7 +2,7 @@ import type { UserError } from '../../domain/user-error.ts';
 import { clean } from './clean.ts';
 import type { Style } from './style.ts';
 import { finish } from './style.ts';
-import { width, wrap } from './width.ts';
+import { width, wrap, wrapAdvice } from './width.ts';
 
 /** What, why, how to mend it, and whether anything was changed. */
 export function renderUserError(error: UserError, changed: boolean, style: Style): string {
@@ -14,7 +14,7 @@ export function renderUserError(error: UserError, changed: boolean, style: Style
     index === 0 ? `${paint.bad(mark)}${paint.strong(line)}` : `${indent}${line}`,
   );
   const hint = clean(error.hint);
-  if (hint !== '') lines.push(...wrap(`do: ${hint}`, room).map((line) => `${indent}${line}`));
+  if (hint !== '') lines.push(...wrapAdvice(`do: ${hint}`, room).map((line) => `${indent}${line}`));
   lines.push(paint.quiet(`${indent}${CHANGED[changed ? 'yes' : 'no']}`));
   return finish(lines, style);
 }

@@ -16,7 +16,7 @@ export function memoryBlock(
   if (!ledger)
     return [`${facts.node}  ${glyphs.unknown} ${facts.memory.known ? 'unknown' : facts.memory.why}`];
   const left = `${facts.node}  ${gibNumber(ledger.totalBytes)} GiB${ledger.unified ? '  unified' : ''}`;
-  const right = `${when(facts.at, style.now)} ${glyphs.dot} looked now`;
+  const right = `looked ${when(facts.at, style.now)}`;
   const cells = Math.max(20, Math.min(60, columns - 40));
   const bar = memoryBar(ledger, { cells, ...options, glyphs, paint });
   return [

@@ -6,10 +6,10 @@ import { STAGE_WORDS } from '../../domain/run-words.ts';
 import { list, stopwatch, when } from '../../domain/units.ts';
 import { labelled, spread, table } from './labelled.ts';
 import { plainLine } from './plain.ts';
+import { quoteLines } from './quotes.ts';
 import { renderRun } from './render-run.ts';
 import type { Style } from './style.ts';
 import { finish } from './style.ts';
-import { fill, pad, width } from './width.ts';
 
 /** Past runs, newest first. */
 export function renderRuns(report: RunsReport, style: Style): string {
@@ -122,8 +122,6 @@ export function findingLines(finding: Finding, run: string, style: Style): reado
       : `rank ${finding.rank}${finding.role ? ` (${finding.role})` : ''}`,
     finding.stage ? `during ${STAGE_WORDS[finding.stage]}` : undefined,
   ].filter((part) => part !== undefined);
-  const heads = finding.quotes.map((quote) => `rank ${quote.rank} line ${quote.line}`);
-  const room = Math.max(0, ...heads.map(width));
   const quote = finding.quotes[0];
   return [
     ...spread(`${mark} ${paint.strong(title)}`, paint.quiet(`run ${run}`), style),
@@ -134,7 +132,7 @@ export function findingLines(finding: Finding, run: string, style: Style): reado
     ),
     ...labelled('Where', [where.join(', ')], style),
     ...labelled('Why', [finding.why], style),
-    ...quoted(finding, heads, room, style),
+    ...quoteLines(finding.quotes, style),
     ...labelled('Then', finding.consequences, style),
     ...labelled('Do', finding.advice, style),
     ...labelled(
@@ -143,13 +141,4 @@ export function findingLines(finding: Finding, run: string, style: Style): reado
       style,
     ),
   ];
-}
-
-/** Quotes stand one a line and are cut, not wrapped, unless verbose: the whole line is in the log. */
-function quoted(finding: Finding, heads: readonly string[], room: number, style: Style): readonly string[] {
-  const shown = style.verbose ? finding.quotes : finding.quotes.slice(0, 4);
-  return shown.map((quote, index) => {
-    const line = `${pad(index === 0 ? 'Seen' : '', 9)}${pad(heads[index] ?? '', room)}  ${quote.text.trim()}`;
-    return style.verbose ? line : fill(line, style.columns, style.glyphs.ellipsis).trimEnd();
-  });
 }

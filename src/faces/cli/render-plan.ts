@@ -6,7 +6,7 @@ import { gibNumber, plural } from '../../domain/units.ts';
 import { table } from './labelled.ts';
 import type { Style } from './style.ts';
 import { finish } from './style.ts';
-import { fill, width, wrap } from './width.ts';
+import { fill, pad, width, wrap, wrapAdvice } from './width.ts';
 
 /** What would be done: steps by phase and node, memory per node; with verbose every rank's exact command. */
 export function renderPlan(report: PlanReport, style: Style, options: { readonly why: boolean }): string {
@@ -16,7 +16,7 @@ export function renderPlan(report: PlanReport, style: Style, options: { readonly
     [
       ...heading(plan, style),
       ...blockers(plan, style),
-      ...plan.phases.flatMap((phase) => phaseLines(phase, style)),
+      ...stepTable(plan, style),
       ...memory(plan, style, why),
       ...(why ? rules(plan, style) : []),
       ...plan.warnings.flatMap((warning) => [
@@ -24,7 +24,7 @@ export function renderPlan(report: PlanReport, style: Style, options: { readonly
           `${style.glyphs.slow} ${warning.node ? `${warning.node}: ` : ''}${warning.title}`,
           style.columns,
         ),
-        ...wrap(`do: ${warning.advice}`, style.columns - 2).map((line) => `  ${line}`),
+        ...wrapAdvice(`do: ${warning.advice}`, style.columns - 2).map((line) => `  ${line}`),
       ]),
       ...(style.verbose ? plan.phases.flatMap((phase) => phase.services.flatMap(serviceLines)) : []),
     ],
@@ -59,17 +59,26 @@ function blockers(plan: Plan, style: Style): readonly string[] {
     const title = wrap(`${blocker.node ? `${blocker.node}: ` : ''}${blocker.title}`, columns - 4);
     return [
       ...title.map((line, index) => (index === 0 ? `${paint.bad(glyphs.failed)} ${line}` : `  ${line}`)),
-      ...blocker.advice.flatMap((advice) => wrap(`do: ${advice}`, columns - 2).map((line) => `  ${line}`)),
+      ...blocker.advice.flatMap((advice) =>
+        wrapAdvice(`do: ${advice}`, columns - 2).map((line) => `  ${line}`),
+      ),
     ];
   });
 }
 
-function phaseLines(phase: Phase, style: Style): readonly string[] {
-  const { glyphs, paint, columns } = style;
+type Row = {
+  readonly phase: string;
+  readonly node: string;
+  readonly mark: string;
+  readonly title: string;
+  readonly undo: string;
+};
+
+function rowsOf(phase: Phase, style: Style): readonly Row[] {
   const rows = [
     ...phase.steps.map((step) => ({
       node: step.node,
-      mark: step.needsConsent ? `${glyphs.waits} ${step.id}` : '',
+      mark: step.needsConsent ? `${style.glyphs.waits} ${step.id}` : '',
       title: step.title,
       undo: undoWords(step),
     })),
@@ -80,22 +89,32 @@ function phaseLines(phase: Phase, style: Style): readonly string[] {
       undo: 'undo: stop',
     })),
   ];
-  const nodes = Math.max(...rows.map((row) => width(row.node)), 7);
-  const marks = Math.max(...rows.map((row) => width(row.mark)), 0);
-  const titles = Math.min(
-    Math.max(...rows.map((row) => width(row.title)), 20),
-    Math.max(24, columns - nodes - marks - 34),
-  );
+  return rows.map((row, index) => ({ phase: index === 0 ? phase.kind : '', ...row }));
+}
+
+/** Steps by phase and node, in one table, so that columns stand under each other. */
+function stepTable(plan: Plan, style: Style): readonly string[] {
+  const rows = plan.phases.flatMap((phase) => rowsOf(phase, style));
+  const widest = (of: (row: Row) => string): number => Math.max(0, ...rows.map((row) => width(of(row))));
+  const nodes = widest((row) => row.node);
+  const marks = widest((row) => row.mark);
   const lead = 8 + nodes + 2 + marks + (marks > 0 ? 2 : 0);
-  return rows.flatMap((row, index) => {
-    const mark = marks > 0 ? `${paint.wait(fill(row.mark, marks))}  ` : '';
+  const undos = Math.min(
+    24,
+    widest((row) => row.undo),
+  );
+  const titles = Math.min(
+    widest((row) => row.title),
+    Math.max(24, style.columns - lead - undos - 2),
+  );
+  return rows.flatMap((row) => {
+    const mark = marks > 0 ? `${style.paint.wait(fill(row.mark, marks))}  ` : '';
+    const head = `${fill(row.phase, 8)}${fill(row.node, nodes + 2)}${mark}`;
     const titleLines = wrap(row.title, titles);
-    const head = `${fill(index === 0 ? phase.kind : '', 8)}${fill(row.node, nodes + 2)}${mark}`;
-    const undoRoom = Math.max(16, columns - lead - titles - 2);
-    const undoLines = wrap(row.undo, undoRoom);
+    const undoLines = wrap(row.undo, Math.max(16, style.columns - lead - titles - 2));
     const height = Math.max(titleLines.length, undoLines.length);
     return Array.from({ length: height }, (_, line) =>
-      `${line === 0 ? head : ' '.repeat(lead)}${fill(titleLines[line] ?? '', titles)}  ${undoLines[line] ?? ''}`.trimEnd(),
+      `${line === 0 ? head : ' '.repeat(lead)}${pad(titleLines[line] ?? '', titles)}  ${undoLines[line] ?? ''}`.trimEnd(),
     );
   });
 }
@@ -136,7 +155,7 @@ function memory(plan: Plan, style: Style, why: boolean): readonly string[] {
   const error = Math.max(...plan.memory.map((node) => node.errorBytes));
   return [
     ...rows,
-    `  error bar ± ${gibNumber(error)}${why ? '' : `                        rules: firstlight plan ${plan.recipe.recipe} --why`}`,
+    `  error bar ± ${gibNumber(error)}${why ? '' : `                        rules: firstlight plan RECIPE --why`}`,
   ];
 }
 

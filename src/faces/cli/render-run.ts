@@ -1,13 +1,13 @@
 import { valueIf } from '../../domain/facts.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { nowLine } from '../../domain/now-line.ts';
-import type { AttemptState, RunState } from '../../domain/run-state.ts';
+import type { RemedyState, RunState } from '../../domain/run-state.ts';
 import { edit } from '../../domain/run-words.ts';
 import { gibNumber, list, plural, rate, stopwatch } from '../../domain/units.ts';
-import { labelled, spread } from './labelled.ts';
+import { labelled, spread, table } from './labelled.ts';
+import { quoteLines } from './quotes.ts';
 import type { Style } from './style.ts';
 import { finish } from './style.ts';
-import { pad, width } from './width.ts';
 
 /** The end of up, down or restore: what came of it, why, what is owed, what to type next. */
 export function renderRun(state: RunState, style: Style): string {
@@ -113,10 +113,11 @@ function failed(state: RunState, style: Style): readonly string[] {
   const finding = state.finding;
   const explained = ended?.outcome === 'not-serving' && finding !== undefined;
   const sure = finding && finding.confidence >= 0.9 ? 'sure' : 'likely';
-  const why = explained && finding.why !== '' ? `${sure}: ${finding.why}` : (ended?.why ?? '');
+  const why = explained && finding.why !== '' ? `${sure}: ${lowerFirst(finding.why)}` : (ended?.why ?? '');
   return [
     ...labelled('Why', [why], style),
-    ...(explained ? seen(finding, style) : []),
+    ...(explained ? quoteLines(finding.quotes, style) : []),
+    ...labelled('Then', explained ? finding.consequences : [], style),
     ...labelled('Tried', tried(state, style), style),
     ...labelled('Do', explained ? finding.advice : advice(state), style),
     ...labelled('State', [stateNow(state)], style),
@@ -125,42 +126,37 @@ function failed(state: RunState, style: Style): readonly string[] {
   ];
 }
 
-function seen(finding: Finding, style: Style): readonly string[] {
-  const heads = finding.quotes.map((quote) => `rank ${quote.rank} line ${quote.line}`);
-  const room = Math.max(0, ...heads.map(width));
-  return [
-    ...labelled(
-      'Seen',
-      finding.quotes
-        .slice(0, 4)
-        .map((quote, index) => `${pad(heads[index] ?? '', room)}  ${quote.text.trim()}`),
-      style,
-    ),
-    ...labelled(
-      '',
-      finding.consequences.map((text) => `then: ${text}`),
-      style,
-    ),
-  ];
+/** Per engine what was tried and what came of it; an engine without a remedy says so. */
+function tried(state: RunState, style: Style): readonly string[] {
+  if (!state.attempts.some((attempt) => attempt.remedy)) return [];
+  const engines = [...new Set(state.attempts.map((attempt) => attempt.engine))];
+  const last = state.finding?.cause;
+  return table(
+    engines.flatMap((engine) => {
+      const attempts = state.attempts.filter((attempt) => attempt.engine === engine);
+      const cures = attempts.flatMap((attempt) =>
+        attempt.remedy ? [cure(engine, attempt.remedy, style)] : [],
+      );
+      if (cures.length > 0) return cures;
+      const finding = attempts.findLast((attempt) => attempt.finding)?.finding;
+      if (!finding) return [];
+      const cause = finding.cause === last && engines.length > 1 ? 'the same cause' : finding.cause;
+      return [[engine, 'no remedy left', style.paint.bad(`${style.glyphs.failed} ${cause}`)]];
+    }),
+    3,
+  );
 }
 
-function tried(state: RunState, style: Style): readonly string[] {
+function cure(engine: string, remedy: RemedyState, style: Style): readonly string[] {
   const { glyphs, paint } = style;
-  if (!state.attempts.some((attempt) => attempt.remedy)) return [];
-  return state.attempts.flatMap((attempt: AttemptState) => {
-    const { remedy, finding } = attempt;
-    if (!finding) return [];
-    if (!remedy)
-      return [`${attempt.engine}  no remedy left   ${paint.bad(`${glyphs.failed} ${finding.cause}`)}`];
-    const what = remedy.edits.length > 0 ? remedy.edits.map(edit).join(', ') : remedy.title;
-    const result =
-      remedy.state === 'proved'
-        ? paint.ok(`${glyphs.done} proved`)
-        : remedy.state === 'failed'
-          ? paint.bad(`${glyphs.failed} failed: ${remedy.why}`)
-          : `${glyphs.working} applied, not proved`;
-    return [`${attempt.engine}  ${what}   ${result}`];
-  });
+  const what = remedy.edits.length > 0 ? remedy.edits.map(edit).join(', ') : remedy.title;
+  const result =
+    remedy.state === 'proved'
+      ? paint.ok(`${glyphs.done} proved`)
+      : remedy.state === 'failed'
+        ? paint.bad(`${glyphs.failed} failed: ${remedy.why}`)
+        : `${glyphs.working} applied, not proved`;
+  return [engine, what, result];
 }
 
 function advice(state: RunState): readonly string[] {
@@ -176,15 +172,14 @@ function stateNow(state: RunState): string {
     state.operation !== 'up'
       ? ''
       : running.length === 0
-        ? 'nothing of ours runs.'
+        ? 'Nothing of ours runs.'
         : `${plural(running.length, 'rank')} of ours may still run on ${list([...new Set(running.map((rank) => rank.node))])}.`;
   const memory = state.facts.flatMap((facts) => {
-    const seenMemory = facts.reached ? valueIf(facts.memory) : undefined;
-    return seenMemory
-      ? [`${facts.node} had ${gibNumber(seenMemory.availableBytes)} GiB available at the last look`]
-      : [];
+    const seen = facts.reached ? valueIf(facts.memory) : undefined;
+    return seen ? [`${facts.node} ${gibNumber(seen.availableBytes)} GiB`] : [];
   });
-  return [ours, memory.length > 0 ? `${memory.join(', ')}.` : ''].filter((part) => part !== '').join(' ');
+  const had = memory.length > 0 ? `Available at the last look: ${memory.join(', ')}.` : '';
+  return [ours, had].filter((part) => part !== '').join(' ');
 }
 
 function more(state: RunState, finding: Finding | undefined): string {
@@ -205,4 +200,8 @@ function closed(state: RunState, style: Style): readonly string[] {
     ),
     ...labelled('Next', [`${next}      firstlight show ${state.run}`], style),
   ];
+}
+
+function lowerFirst(text: string): string {
+  return /^[A-Z][a-z]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }

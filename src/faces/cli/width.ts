@@ -55,6 +55,10 @@ export function padStart(text: string, columns: number): string {
 export function wrap(text: string, columns: number): readonly string[] {
   const lines: string[] = [];
   for (const paragraph of text.split('\n')) {
+    if (width(paragraph) <= columns) {
+      lines.push(paragraph);
+      continue;
+    }
     let line = '';
     for (const word of paragraph.split(/ +/)) {
       if (line === '') line = word;
@@ -67,6 +71,17 @@ export function wrap(text: string, columns: number): readonly string[] {
     lines.push(line);
   }
   return lines;
+}
+
+const COMMAND =
+  /^(.*?[:;]\s+)((?:firstlight|ssh|ssh-copy-id|ssh-keygen|rsync|scp|sudo|docker|podman|systemctl|hf|cp|mkdir|chmod)\s.*)$/s;
+
+/** As `wrap`, but a command at the end of the sentence stands whole on a line of its own, to be copied. */
+export function wrapAdvice(text: string, columns: number): readonly string[] {
+  const parts = width(text) > columns ? COMMAND.exec(text) : null;
+  const [, prose, command] = parts ?? [];
+  if (prose === undefined || command === undefined) return wrap(text, columns);
+  return [...wrap(prose.trimEnd(), columns), ...command.split('\n')];
 }
 
 function graphemeWidth(segment: string): number {
