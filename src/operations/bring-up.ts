@@ -316,7 +316,7 @@ export async function bringUp(
     world.signal.throwIfAborted();
     // From here Ctrl-C detaches: all ranks are started or none.
     const whole = new AbortController().signal;
-    for (const service of services) {
+    for (const service of services.filter((one) => one.running !== true)) {
       const started = world.clock.now();
       const step = {
         id: service.name,

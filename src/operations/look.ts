@@ -11,7 +11,7 @@ export type Eyes = Pick<World, 'hosts' | 'clock' | 'signal'>;
 
 /** Looks at all nodes at once, each in one round trip. A host that is not reached is a fact, not an error. */
 export async function look(
-  world: World,
+  world: Eyes,
   nodes: readonly Node[],
   recipe: Recipe | undefined,
 ): Promise<readonly NodeFacts[]> {
