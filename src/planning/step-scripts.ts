@@ -21,7 +21,8 @@ const ALIVE = String.raw`alive() {
 export const SAME_PROCESS_SH = `${PREFIX}\n${ALIVE}\nalive "$1" "$2"`;
 
 /**
- * $1 pid, $2 start ticks, $3 step id, $4 home of the SSH user (root's own is not meant), $5 "record" or "forget".
+ * $1 pid, $2 start ticks, $3 step id, $4 home of the SSH user (root's own is not meant), $5 "record" or "forget",
+ * $6 its user.
  * What is needed to start it again is written before the signal: argv for the look, and a script whose words are
  * quoted, so that newlines in arguments survive. Mode 0600 in a folder of mode 0700.
  */
@@ -42,7 +43,7 @@ if [ "$5" = record ]; then
   readlink "$R/proc/$1/cwd" >"$d/cwd" || { echo 'its folder could not be read, so it was left alone' >&2; exit 1; }
   { printf 'exec env -i '; quoted <"$R/proc/$1/environ" && quoted <"$d/argv" && echo '</dev/null'; } >"$d/start.sh" 2>/dev/null ||
     { echo 'its environment could not be read, so it was left alone' >&2; exit 1; }
-  ls -ld "$R/proc/$1" | awk '{ print $3 }' >"$d/user"
+  printf '%s\n' "$6" >"$d/user"
 fi
 kill -TERM "$1" || exit 1
 n=0
@@ -62,7 +63,8 @@ d="$FL/undo/$1"
 [ -s "$d/start.sh" ] || { echo 'nothing was recorded, so it was never stopped'; exit 0; }
 running() {
   for p in "$R"/proc/[0-9]*; do
-    if cmp -s "$d/argv" "$p/cmdline" 2>/dev/null; then return 0; fi
+    # Through a pipe: the files of /proc say that they are empty, and cmp believes it.
+    if cat "$p/cmdline" 2>/dev/null | cmp -s - "$d/argv"; then return 0; fi
   done
   return 1
 }

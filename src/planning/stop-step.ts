@@ -140,7 +140,7 @@ function bareProcess(
     guard: script(SAME_PROCESS_SH, [String(pid), startTicks], { timeoutSeconds: 20 }),
     command: script(
       STOP_PROCESS_SH,
-      [String(pid), startTicks, id, home, why === undefined ? 'record' : 'forget'],
+      [String(pid), startTicks, id, home, why === undefined ? 'record' : 'forget', holder.user],
       rootIf(root, 90),
     ),
     undo,
