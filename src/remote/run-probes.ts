@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto';
+import { script, type Unreachable } from '../domain/command.ts';
+import type { Probe, ProbeOutput } from '../domain/probe.ts';
+import type { Host, RunOptions } from './host.ts';
+
+export type ProbesRan =
+  | {
+      readonly kind: 'ran';
+      /** By the probe's name; a probe that could not even be started is missing. */
+      readonly outputs: ReadonlyMap<string, ProbeOutput>;
+      readonly milliseconds: number;
+      /** The node's clock when the look began there; undefined where `date` gave nothing. */
+      readonly nodeEpochSeconds: number | undefined;
+      /** Our clock, ms: when the script was sent, and when the node's time had come back. */
+      readonly sentAt: number;
+      readonly receivedAt: number;
+    }
+  | { readonly kind: 'lost'; readonly failure: Unreachable };
+
+/** Bytes kept of one probe's stdout, and of its stderr. */
+const MOST_BYTES = 1024 * 1024;
+
+/**
+ * Runs all probes of one host in one round trip, side by side, each in a session of its own with stdin from
+ * /dev/null and under its own timeout; one that cannot be ended (a hung driver) is left behind and told as timed
+ * out. `header` is sh text that sets variables for them. Nothing is left on the node.
+ */
+export async function runProbes(
+  host: Host,
+  probes: readonly Probe[],
+  header: string,
+  { signal }: RunOptions,
+): Promise<ProbesRan> {
+  const chunks: Buffer[] = [];
+  const sentAt = Date.now();
+  let receivedAt = sentAt;
+  const longest = Math.max(1, ...probes.map((probe) => probe.timeoutSeconds));
+  const ran = await host.stream(
+    { ...script(probesScript(probes, header)), timeoutSeconds: longest + 10 },
+    {
+      signal,
+      stdout: (chunk) => {
+        if (chunks.length === 0) receivedAt = Date.now();
+        chunks.push(chunk);
+      },
+      stderrLine: () => undefined,
+    },
+  );
+  if (ran.kind === 'lost') return ran;
+  const { epoch, outputs } = parse(Buffer.concat(chunks), probes);
+  return {
+    kind: 'ran',
+    outputs,
+    milliseconds: Date.now() - sentAt,
+    nodeEpochSeconds: epoch,
+    sentAt,
+    receivedAt,
+  };
+}
+
+/**
+ * Probes tell a FIFO when they end, and one watcher tells it when their time is over: so nobody polls, and
+ * nobody waits for a process that cannot be ended.
+ */
+function probesScript(probes: readonly Probe[], header: string): string {
+  const end = `END_${randomBytes(8).toString('hex')}`;
+  const file = (name: string, text: string) => `cat >"$T/${name}" <<'${end}'\n${text}\n${end}`;
+  return [
+    'date +%s.%N 2>/dev/null || date +%s',
+    'LC_ALL=C; export LC_ALL; umask 077',
+    'R="$FIRSTLIGHT_ROOT"',
+    'T=',
+    // /tmp may be full or read-only on the very host that is looked at.
+    'for d in "$R/tmp" "$R/dev/shm" "/run/user/$(id -u)" "$HOME"; do',
+    `  T="$d/firstlight-look-$$-${end.slice(4, 12)}"`,
+    '  mkdir "$T" 2>/dev/null && echo 1 >"$T/w" 2>/dev/null && [ -s "$T/w" ] && break',
+    '  rm -rf "$T"; T=',
+    'done',
+    '[ -n "$T" ] || { echo "no folder to write to" >&2; exit 3; }',
+    `trap 'rm -rf "$T"' EXIT; trap 'exit 1' HUP INT TERM PIPE`,
+    'mkfifo "$T/f" && exec 3<>"$T/f" || exit 3',
+    file('h', `R="$FIRSTLIGHT_ROOT"\n${header}`),
+    ...probes.map((probe, index) => file(`${index}.sh`, `. "$1/h"\n${probe.script}`)),
+    // With setsid the pid is the group's too; without it the probe's own pid is all there is to end.
+    'if command -v setsid >/dev/null 2>&1; then S=setsid; else S=; fi',
+    `one() { $S sh "$T/$1.sh" "$T" >"$T/$1.out" 2>"$T/$1.err" </dev/null 3>&- & p=$!; echo $p >"$T/$1.pid"; wait $p; echo $? >"$T/$1.c"; echo $1 >&3; }`,
+    'put_end() { read p <"$T/$1.pid" || return; [ -s "$T/$1.c" ] && return; if [ -n "$S" ]; then kill -$2 -$p; else kill -$2 $p; fi; } 2>/dev/null',
+    ...watcher(probes),
+    ...probes.map((_, index) => `one ${index} &`),
+    `n=0; while [ $n -lt ${probes.length} ]; do read i <&3 || break; [ -e "$T/$i.d" ] || { : >"$T/$i.d"; n=$((n+1)); }; done`,
+    'kill $W 2>/dev/null',
+    `show() { if [ -s "$T/$1.c" ] && ! [ -e "$T/$1.late" ]; then c=$(cat "$T/$1.c"); else c=late; fi; o=$(wc -c <"$T/$1.out"); e=$(wc -c <"$T/$1.err"); [ $o -gt ${MOST_BYTES} ] && o=${MOST_BYTES}; [ $e -gt ${MOST_BYTES} ] && e=${MOST_BYTES}; printf 'P %s %s %s %s\\n' $1 $c $((o)) $((e)); head -c $o "$T/$1.out"; head -c $e "$T/$1.err"; }`,
+    ...probes.map((_, index) => `show ${index}`),
+    'exit 0',
+    '',
+  ].join('\n');
+}
+
+/** One process that sleeps from deadline to deadline: TERM at each, KILL half a second later. */
+function watcher(probes: readonly Probe[]): readonly string[] {
+  const deadlines = [...new Set(probes.map((probe) => probe.timeoutSeconds))].sort((a, b) => a - b);
+  const naps = deadlines.flatMap((deadline, index) => {
+    const due = probes.flatMap((probe, at) => (probe.timeoutSeconds === deadline ? [at] : []));
+    return [
+      `  nap ${deadline - (deadlines[index - 1] ?? 0)}`,
+      ...due.map(
+        (at) => `  [ -s "$T/${at}.c" ] || { : >"$T/${at}.late"; put_end ${at} TERM; late="$late ${at}"; }`,
+      ),
+      '  if [ -n "$late" ]; then (sleep 1; for i in $late; do put_end $i KILL; echo $i >&3; done) & late=; fi',
+    ];
+  });
+  return [
+    '{',
+    `  s=; late=; trap 'kill $s; exit' TERM; nap() { sleep $1 & s=$!; wait $s; }`,
+    ...naps,
+    '} >/dev/null 2>&1 & W=$!',
+  ];
+}
+
+function parse(
+  all: Buffer,
+  probes: readonly Probe[],
+): { readonly epoch: number | undefined; readonly outputs: ReadonlyMap<string, ProbeOutput> } {
+  const outputs = new Map<string, ProbeOutput>();
+  let at = all.indexOf(10) + 1;
+  const epoch = /^\d+(\.\d+)?/.exec(all.subarray(0, at).toString())?.[0];
+  for (;;) {
+    const line = all.indexOf(10, at);
+    if (line === -1) break;
+    const head = /^P (\d+) (late|\d+) (\d+) (\d+)$/.exec(all.subarray(at, line).toString());
+    if (head === null) break;
+    const [, index, code, out, err] = head;
+    const outAt = line + 1;
+    const errAt = outAt + Number(out);
+    at = errAt + Number(err);
+    const probe = probes[Number(index)];
+    if (probe === undefined || at > all.length) break;
+    outputs.set(probe.name, {
+      code: code === 'late' ? 124 : Number(code),
+      stdout: all.subarray(outAt, errAt).toString(),
+      stderr: all.subarray(errAt, at).toString(),
+      timedOut: code === 'late',
+    });
+  }
+  return { epoch: epoch === undefined ? undefined : Number(epoch), outputs };
+}
