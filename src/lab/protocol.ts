@@ -3,6 +3,14 @@
  * connection to 127.0.0.1:`port` from `FIRSTLIGHT_LAB=<port>:<token>:<host name>`, and sends one JSON object a
  * line; each gets one JSON object back, in order. The world takes the connection's end for the process's end:
  * a killed engine gives its memory back because the kernel closes its socket, not because it said so.
+ *
+ * What a lab process finds in its environment: `FIRSTLIGHT_ROOT` (its host's folder), `FIRSTLIGHT_LAB`, in a
+ * container `FIRSTLIGHT_LAB_MOUNTS` (`container path=real path` per line: it sees nothing else), and below sudo
+ * `FIRSTLIGHT_LAB_UID=0`.
+ *
+ * Memory, chosen from what is known of GB10: the first `hold` with `gpu` of a process is its context, and must fit
+ * into MemFree alone (the driver needs pages that are free now); whatever it grows to later may push clean page
+ * cache out, up to MemAvailable. What a dead process held is back after one to two seconds, not before.
  */
 export type LabRequest =
   | {
@@ -21,7 +29,13 @@ export type LabRequest =
       readonly argv: readonly string[];
       readonly stdin: string;
       readonly env: Readonly<Record<string, string>>;
+      readonly cwd?: string;
+      readonly stdinEnded?: boolean;
     }
+  /** The stand-in got this signal; it stays until the world answers. */
+  | { readonly op: 'signal'; readonly signal: string }
+  /** This process is a program that somebody started by hand and that the story knows: it is one of its holders. */
+  | { readonly op: 'holder' }
   /** This process now holds that many bytes in all; refused when the host has not got them free (`MemFree`-like, cache not counted). */
   | { readonly op: 'hold'; readonly bytes: number; readonly gpu: boolean }
   | { readonly op: 'memory' }
@@ -38,6 +52,12 @@ export type LabRequest =
 
 export type LabReply =
   | { readonly ok: true }
+  /** More of a tool's output; its last reply is still to come. */
+  | { readonly ok: true; readonly stream: 'stdout' | 'stderr'; readonly text: string }
+  /** The stand-in prints `stderr`, reads one line, and asks again. */
+  | { readonly ok: true; readonly readLine: true; readonly stderr: string }
+  /** The stand-in runs this in its place (sudo). */
+  | { readonly ok: true; readonly run: readonly string[]; readonly env: Readonly<Record<string, string>> }
   | { readonly ok: true; readonly stdout: string; readonly stderr: string; readonly code: number }
   | {
       readonly ok: true;

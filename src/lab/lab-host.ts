@@ -1,0 +1,548 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, existsSync, readFileSync, watch, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { type Container, type ContainerSpec, Docker } from './docker.ts';
+import { replaceFile, writeHostFiles } from './host-files.ts';
+import { Ledger, meminfo } from './ledger.ts';
+import { MODEL_BYTES, writeModel } from './model-files.ts';
+import type { LabInterface, Listener, NetworkTable } from './network-table.ts';
+import { Processes, type Program, signalTree } from './processes.ts';
+import { hex, randomOf } from './random.ts';
+import { signal } from './real-process.ts';
+import { GIB, type Story, type StoryHolder, type StoryHost } from './story.ts';
+import { Sudo } from './sudo.ts';
+import { Systemd, type Unit, type UnitSpec } from './systemd.ts';
+import { BUSY_BYTES } from './tools/nvidia-smi-tool.ts';
+
+export type LabImage = {
+  readonly reference: string;
+  readonly id: string;
+  readonly arch: string;
+  readonly bytes: number;
+  readonly entrypoint: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+  readonly engine: 'sglang' | 'vllm' | undefined;
+  /** What the image's own start scripts take out of the environment before the engine sees it. */
+  readonly unsets: readonly string[];
+};
+
+export type LabHostOptions = {
+  readonly story: Story;
+  readonly host: StoryHost;
+  readonly seed: string;
+  /** The host's folder, its root. */
+  readonly root: string;
+  /** Folder of the stand-ins, and of what the engine images have on their PATH. */
+  readonly bin: string;
+  readonly imageBin: string;
+  /** A FIFO that ends with the daemon. */
+  readonly alive: string;
+  /** `port:token:host`. */
+  readonly lab: string;
+  readonly network: NetworkTable;
+  /** Milliseconds until memory of the dead is back. */
+  readonly backAfter: () => number;
+  /** A rank of an engine starts on this host now. */
+  readonly rankStarts: () => void;
+};
+
+/** One host of the lab: its folder, memory, processes, containers, units. What is not here does not exist on it. */
+export class LabHost {
+  readonly name: string;
+  readonly root: string;
+  readonly user: string;
+  readonly gpuUuid: string;
+  readonly dockerGroup = true;
+  readonly ledger: Ledger;
+  readonly processes: Processes;
+  readonly docker: Docker;
+  readonly systemd: Systemd;
+  readonly sudo: Sudo;
+  readonly images: readonly LabImage[];
+  /** Signals that no real kernel would have let through: what they hit was brought back. */
+  readonly trespasses: string[] = [];
+  readonly #options: LabHostOptions;
+  readonly #bare = new Map<string, StoryHolder>();
+  readonly #stopWatching: () => void;
+  #closed = false;
+
+  constructor(options: LabHostOptions) {
+    const { story, host, root, seed } = options;
+    this.#options = options;
+    this.name = host.name;
+    this.root = root;
+    this.user = host.user;
+    const random = randomOf(`host:${seed}:${host.name}`);
+    this.gpuUuid = `GPU-${hex(random, 8)}-${hex(random, 4)}-${hex(random, 4)}-${hex(random, 4)}-${hex(random, 12)}`;
+    writeHostFiles(root, story, host, this.interfaces, seed);
+    const path = story.recipe['path'];
+    if (host.hasModel && typeof path === 'string') writeModel(join(root, path));
+    this.ledger = new Ledger({
+      totalBytes: host.totalGiB * GIB,
+      systemBytes: host.systemGiB * GIB,
+      cacheBytes: host.cacheGiB * GIB,
+      cacheLimitBytes: MODEL_BYTES + 4 * GIB,
+      backAfter: options.backAfter,
+      changed: () => this.#render(),
+    });
+    this.processes = new Processes(root, this.ledger, options.alive, 1000);
+    this.sudo = new Sudo(host.sudoPassword);
+    this.images = imagesOf(story, host, random);
+    this.docker = new Docker(
+      {
+        start: (container, over) => this.#startContainer(container, over),
+        signal: (container, name, all) => this.signalContainer(container, name, all),
+      },
+      random,
+    );
+    this.systemd = new Systemd(
+      {
+        start: (unit, over) => this.#startUnit(unit, over),
+        signal: (unit, name) => this.signalUnit(unit, name),
+      },
+      host.holders.flatMap((holder) => unitOf(holder)),
+    );
+    this.#render();
+    this.#stopWatching = this.#watchDropCaches();
+  }
+
+  /** Starts what the story has running from its start on. */
+  begin(): void {
+    for (const holder of this.#options.host.holders) {
+      if (holder.kind === 'process') this.#bare.set(holder.name, holder);
+      if (holder.absent !== true) this.startHolder(holder.name);
+    }
+  }
+
+  startHolder(name: string): void {
+    const holder = this.#options.host.holders.find((candidate) => candidate.name === name);
+    if (holder === undefined) throw new Error(`the story has no holder ${name} on ${this.name}`);
+    switch (holder.kind) {
+      case 'container':
+        this.docker.start(this.docker.create(containerOf(holder)));
+        return;
+      case 'unit': {
+        const unit = this.systemd.list.find(({ spec }) => spec.name === name);
+        if (unit !== undefined) this.systemd.start(unit);
+        return;
+      }
+      case 'process':
+        this.#startBare(holder);
+    }
+  }
+
+  /** Somebody started a program of the story by hand, as a restore does: it holds what it holds. */
+  adoptHolder(
+    pid: number,
+    program: { readonly argv: readonly string[]; readonly cwd: string; readonly uid: number },
+    env: Readonly<Record<string, string>>,
+  ): boolean {
+    const holder = this.#bare.get(baseName(program.argv[0] ?? ''));
+    if (holder === undefined) return false;
+    const forget = this.#listen(holder, pid);
+    const adopted = this.processes.adopt(
+      pid,
+      {
+        ...this.#program(holder, SESSION_CGROUP),
+        argv: program.argv,
+        cwd: program.cwd,
+        uid: program.uid,
+        user: program.uid === 0 ? 'root' : holder.user,
+        env,
+      },
+      forget,
+    );
+    if (adopted === undefined) forget();
+    return adopted !== undefined;
+  }
+
+  get interfaces(): readonly LabInterface[] {
+    return this.#options.network.interfacesOf(this.name);
+  }
+
+  get listeners(): readonly Listener[] {
+    return this.#options.network.listenersOf(this.name);
+  }
+
+  get gpuBusy(): boolean {
+    return this.processes.list.some(({ pid }) => this.processes.gpuBytesOf(pid) > BUSY_BYTES);
+  }
+
+  get defaultInterface(): LabInterface | undefined {
+    return this.interfaces.find(({ address }) => address === this.#options.host.management.address);
+  }
+
+  routeTo(address: string): LabInterface | undefined {
+    return this.#options.network.route(this.name, address);
+  }
+
+  imageNamed(reference: string): LabImage | undefined {
+    return this.images.find(
+      (image) =>
+        image.reference === reference ||
+        image.id === reference ||
+        (reference.length >= 12 && image.id.startsWith(`sha256:${reference}`)),
+    );
+  }
+
+  /** A path as it is on the host → where it really lies. Paths that are real already stay. */
+  realPath(path: string, cwd = this.root): string {
+    if (!isAbsolute(path)) return join(cwd, path);
+    return path === this.root || path.startsWith(`${this.root}/`) ? path : join(this.root, path);
+  }
+
+  /** Home and uid of a user of this host. */
+  login(user: string): { readonly home: string; readonly uid: number } {
+    const line = readFileSync(join(this.root, 'etc/passwd'), 'utf8')
+      .split('\n')
+      .map((text) => text.split(':'))
+      .find(([name]) => name === user);
+    return { home: this.realPath(line?.[5] ?? `/home/${user}`), uid: Number(line?.[2] ?? 1000) };
+  }
+
+  /** What a login shell of that user starts with. */
+  loginEnvironment(user = this.user): Readonly<Record<string, string>> {
+    return {
+      PATH: `${this.#options.bin}:/usr/local/bin:/usr/bin:/bin`,
+      HOME: this.login(user).home,
+      USER: user,
+      LOGNAME: user,
+      SHELL: '/bin/sh',
+      LANG: 'C.UTF-8',
+      FIRSTLIGHT_ROOT: this.root,
+      FIRSTLIGHT_LAB: this.#options.lab,
+    };
+  }
+
+  unitCgroup({ name, userUnit, uid }: UnitSpec): string {
+    return userUnit
+      ? `/user.slice/user-${uid}.slice/user@${uid}.service/app.slice/${name}`
+      : `/system.slice/${name}`;
+  }
+
+  signalNamed(text: string): NodeJS.Signals {
+    const name = `SIG${text.toUpperCase().replace(/^SIG/, '')}`;
+    const found = Object.entries(constants.signals).find(
+      ([known, number]) => known === name || String(number) === text,
+    );
+    if (found === undefined) throw new Error(`Error response from daemon: Invalid signal: ${text}`);
+    const [known] = found;
+    return isSignal(known) ? known : 'SIGTERM';
+  }
+
+  /** To the main process; with `all` to every process of the container. */
+  signalContainer(container: Container, name: NodeJS.Signals, all = false): void {
+    if (container.pid === 0) return;
+    if (!all) {
+      signal(container.pid, name);
+      return;
+    }
+    for (const process of this.processes.list) {
+      if (process.cgroup === containerCgroup(container.id)) signalTree(process.pid, name);
+    }
+    signalTree(container.pid, name);
+  }
+
+  signalUnit(unit: Unit, name: NodeJS.Signals): void {
+    if (unit.pid > 0) signalTree(unit.pid, name);
+  }
+
+  /** A command runs as root until the signal is aborted. Meanwhile root may read what others may not. */
+  enterSudo(gone: AbortSignal): void {
+    const leave = this.sudo.enter();
+    this.#guardEnvironments(true);
+    gone.addEventListener('abort', () => {
+      leave();
+      if (!this.#closed) this.#guardEnvironments(false);
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stopWatching();
+    this.systemd.close();
+    this.docker.close();
+    this.processes.close();
+    this.ledger.close();
+  }
+
+  #render(): void {
+    replaceFile(this.root, 'proc/meminfo', meminfo(this.ledger.snapshot));
+  }
+
+  #startContainer(container: Container, over: (code: number) => void): { readonly pid: number } {
+    const image = this.imageNamed(container.spec.image);
+    if (image?.engine === undefined) return this.#startHolderContainer(container, over);
+    this.#options.rankStarts();
+    return this.#startEngine(container, image, over);
+  }
+
+  #startHolderContainer(container: Container, over: (code: number) => void): { readonly pid: number } {
+    const holder = this.#options.host.holders.find(({ name }) => name === container.spec.name);
+    if (holder === undefined)
+      throw new Error(`exec: "${container.spec.command[0] ?? ''}": not found in $PATH`);
+    let forget = (): void => undefined;
+    const started = this.processes.start(
+      this.#program(holder, containerCgroup(container.id)),
+      (bySignal, code) => {
+        forget();
+        over(exitCode(bySignal, code));
+      },
+    );
+    forget = this.#listen(holder, started.pid);
+    return started;
+  }
+
+  #startEngine(
+    container: Container,
+    image: LabImage,
+    over: (code: number) => void,
+  ): { readonly pid: number } {
+    const { spec } = container;
+    const command = [...(spec.entrypoint ?? image.entrypoint), ...spec.command];
+    // The image's own entry script only hands on; here its place is taken by what it would start.
+    const argv = command[0]?.endsWith('.sh') ? command.slice(1) : command;
+    const env = {
+      ...this.loginEnvironment('root'),
+      PATH: `${this.#options.imageBin}:/usr/bin:/bin`,
+      HOSTNAME: spec.networkMode === 'host' ? this.name : container.id.slice(0, 12),
+      ...Object.fromEntries(Object.entries(spec.env).filter(([key]) => !image.unsets.includes(key))),
+      FIRSTLIGHT_LAB_MOUNTS: spec.mounts
+        .map(({ source, target }) => `${target}=${this.realPath(source)}`)
+        .join('\n'),
+      FIRSTLIGHT_LAB_UID: '0',
+      FIRSTLIGHT_LAB_GPUS: spec.gpus ? 'all' : 'none',
+      FIRSTLIGHT_LAB_NETWORK: spec.networkMode,
+    };
+    const program = argv[0] ?? '';
+    if (
+      !['sglang', 'vllm', 'python3', 'python', 'sh', 'bash', 'env', '/bin/sh', '/bin/bash'].includes(program)
+    ) {
+      throw new Error(
+        `Error response from daemon: failed to create task for container: exec: "${program}": executable file not found in $PATH`,
+      );
+    }
+    const child = spawn(program, argv.slice(1), {
+      cwd: this.root,
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const { pid } = child;
+    if (pid === undefined) throw new Error('Error response from daemon: the container did not start');
+    child.stdout.setEncoding('utf8').on('data', (text: string) => container.log.write('stdout', text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => container.log.write('stderr', text));
+    whenClosed(child, (bySignal, code) => {
+      this.signalContainer(container, 'SIGKILL', true);
+      this.processes.gone(pid, bySignal, code);
+      over(exitCode(bySignal, code));
+    });
+    this.processes.adopt(
+      pid,
+      {
+        ...NOTHING,
+        argv,
+        comm: baseName(program),
+        user: 'root',
+        uid: 0,
+        cgroup: containerCgroup(container.id),
+        cwd: this.root,
+        env: spec.env,
+      },
+      () => undefined,
+    );
+    return { pid };
+  }
+
+  #startUnit(unit: Unit, over: (failed: boolean) => void): { readonly pid: number } {
+    const holder = this.#options.host.holders.find(({ name }) => name === unit.spec.name);
+    if (holder === undefined) throw new Error(`the story has no unit ${unit.spec.name}`);
+    let forget = (): void => undefined;
+    const started = this.processes.start(
+      this.#program(holder, this.unitCgroup(unit.spec)),
+      (bySignal, code) => {
+        forget();
+        over(bySignal !== 'SIGTERM' && (bySignal !== null || code !== 0));
+      },
+    );
+    forget = this.#listen(holder, started.pid);
+    return started;
+  }
+
+  #startBare(holder: StoryHolder): void {
+    let forget = (): void => undefined;
+    const { pid } = this.processes.start(this.#program(holder, SESSION_CGROUP), (bySignal) => {
+      forget();
+      // No kernel lets a user's signal through to another user's process; whose signal it was is not to be had here.
+      if (this.#closed || bySignal === null || holder.uid === 1000 || this.sudo.rootNow) return;
+      this.trespasses.push(`${holder.name} of ${holder.user} got ${bySignal} without root`);
+      this.#startBare(holder);
+    });
+    forget = this.#listen(holder, pid);
+    this.#guardEnvironments(this.sudo.rootNow);
+  }
+
+  #program(holder: StoryHolder, cgroup: string): Program {
+    const env =
+      holder.kind === 'process' || holder.kind === 'unit'
+        ? { ...this.loginEnvironment(holder.user), FIRSTLIGHT_LAB_UID: String(holder.uid) }
+        : { PATH: '/usr/local/bin:/usr/bin:/bin', FIRSTLIGHT_ROOT: this.root };
+    return {
+      argv: holder.argv,
+      comm: baseName(holder.argv[0] ?? holder.name),
+      user: holder.user,
+      uid: holder.uid,
+      cgroup,
+      cwd: this.realPath(holder.cwd),
+      env,
+      gpuBytes: holder.gpuGiB * GIB,
+      residentBytes: holder.residentGiB * GIB,
+      leavesBytes: holder.leavesGiB === undefined ? undefined : holder.leavesGiB * GIB,
+      stubborn: holder.stubborn === true,
+    };
+  }
+
+  /** Its ports are taken while it runs; nothing answers on them. */
+  #listen(holder: StoryHolder, pid: number): () => void {
+    const { network } = this.#options;
+    const listeners = holder.listens.flatMap(({ address, port }) => {
+      const program = baseName(holder.argv[0] ?? '');
+      const wish = { host: this.name, address, port, realPort: 0, pid, program, uid: holder.uid };
+      const listener = network.listen(wish);
+      return typeof listener === 'string' ? [] : [listener];
+    });
+    return () => {
+      for (const listener of listeners) network.forget(listener);
+    };
+  }
+
+  /** environ of other users' processes can be read by root alone. */
+  #guardEnvironments(root: boolean): void {
+    for (const { pid, uid } of this.processes.list) {
+      const file = join(this.root, 'proc', String(pid), 'environ');
+      if (uid !== 1000 && existsSync(file)) chmodSync(file, root ? 0o400 : 0o000);
+    }
+  }
+
+  /** Writing 1 or 3 to drop_caches as root drops the page cache. */
+  #watchDropCaches(): () => void {
+    const file = join(this.root, 'proc/sys/vm/drop_caches');
+    const look = (): void => {
+      if (this.#closed || !existsSync(file)) return;
+      const text = readFileSync(file, 'utf8').trim();
+      if (text === '0' || text === '') return;
+      writeFileSync(file, '0\n');
+      if (!this.sudo.rootNow) {
+        this.trespasses.push('drop_caches was written without root');
+        return;
+      }
+      if (text === '1' || text === '3') this.ledger.dropCache();
+    };
+    const watcher = watch(file, look);
+    const timer = setInterval(look, 500);
+    timer.unref();
+    return () => {
+      watcher.close();
+      clearInterval(timer);
+    };
+  }
+}
+
+const SESSION_CGROUP = '/user.slice/user-1000.slice/session-1.scope';
+
+const NOTHING = { gpuBytes: 0, residentBytes: 0, leavesBytes: undefined, stubborn: false } as const;
+
+export function containerCgroup(id: string): string {
+  return `/system.slice/docker-${id}.scope`;
+}
+
+/** Output may still come after the exit: the end is when both are through, or soon after where a child keeps them open. */
+function whenClosed(
+  child: ChildProcess,
+  over: (bySignal: NodeJS.Signals | null, code: number | null) => void,
+): void {
+  let done = false;
+  const once = (code: number | null, bySignal: NodeJS.Signals | null): void => {
+    if (done) return;
+    done = true;
+    over(bySignal, code);
+  };
+  child.on('close', once);
+  child.on('exit', (code, bySignal) => setTimeout(() => once(code, bySignal), 500).unref());
+  child.on('error', () => once(127, null));
+}
+
+function exitCode(bySignal: NodeJS.Signals | null, code: number | null): number {
+  if (bySignal !== null) return 128 + constants.signals[bySignal];
+  return code ?? 137;
+}
+
+function isSignal(name: string): name is NodeJS.Signals {
+  return name in constants.signals;
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+function unitOf(holder: StoryHolder): readonly UnitSpec[] {
+  if (holder.kind !== 'unit') return [];
+  const { name, description, user, uid, restart, restartSeconds, argv } = holder;
+  return [
+    { name, description, user, uid, restart, restartSeconds, argv, userUnit: holder.userUnit === true },
+  ];
+}
+
+function containerOf(holder: Extract<StoryHolder, { kind: 'container' }>): ContainerSpec {
+  return {
+    name: holder.name,
+    image: holder.image,
+    command: holder.argv,
+    entrypoint: undefined,
+    env: {},
+    labels: holder.labels,
+    mounts: [],
+    networkMode: 'host',
+    restart: holder.restart,
+    maximumRetries: 0,
+    autoRemove: holder.autoRemove,
+    stopSeconds: 10,
+    shmBytes: 2 ** 26,
+    ipcMode: 'private',
+    gpus: true,
+    devices: [],
+  };
+}
+
+function imagesOf(story: Story, host: StoryHost, random: () => number): readonly LabImage[] {
+  const engines = story.images.map(
+    ({ engine, reference, arch, unsets }): LabImage => ({
+      reference,
+      id: `sha256:${hex(random, 64)}`,
+      arch,
+      bytes: 24_300_000_000,
+      entrypoint: ['/opt/nvidia/nvidia_entrypoint.sh'],
+      labels: { 'org.opencontainers.image.version': reference.slice(reference.lastIndexOf(':') + 1) },
+      engine,
+      unsets,
+    }),
+  );
+  const others = host.holders.flatMap((holder): LabImage[] =>
+    holder.kind === 'container'
+      ? [
+          {
+            reference: holder.image,
+            id: `sha256:${hex(random, 64)}`,
+            arch: 'arm64',
+            bytes: 9_800_000_000,
+            entrypoint: [],
+            labels: {},
+            engine: undefined,
+            unsets: [],
+          },
+        ]
+      : [],
+  );
+  return [...engines, ...others];
+}

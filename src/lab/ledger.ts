@@ -1,0 +1,163 @@
+import { GIB } from './story.ts';
+
+export type MemorySnapshot = {
+  readonly totalBytes: number;
+  /** MemFree: pages that nobody uses, the page cache neither. */
+  readonly freeBytes: number;
+  /** MemAvailable: free, and what the kernel would take back from the page cache. */
+  readonly availableBytes: number;
+  readonly cacheBytes: number;
+  readonly systemBytes: number;
+  readonly heldBytes: number;
+};
+
+/** Free pages that the kernel keeps for itself, and page cache that is always in use. */
+const WATERMARK = 0.125 * GIB;
+const HOT_CACHE = 0.375 * GIB;
+/** The kernel starts to reuse old cache before memory is quite full. */
+const READ_AHEAD_STOP = 1.5 * GIB;
+
+/**
+ * One host's unified memory, GPU and CPU in one pot. Every byte is the system's, somebody's, on its way back,
+ * page cache, or free. Rules, chosen from what is known of GB10:
+ *
+ * - An owner's first hold by the GPU driver is its context (`set_device`). The driver needs pages that are free
+ *   now, so this one is counted against MemFree alone.
+ * - Whatever grows later, on the GPU or not, may push clean page cache out, down to the watermark.
+ * - What a dead owner held comes back after a while, not at once: until then it is neither free nor available.
+ */
+export class Ledger {
+  readonly #total: number;
+  readonly #system: number;
+  readonly #cacheLimit: number;
+  readonly #backAfter: () => number;
+  readonly #changed: () => void;
+  readonly #held = new Map<string, number>();
+  readonly #comingBack = new Map<NodeJS.Timeout, number>();
+  #cache: number;
+
+  constructor(options: {
+    readonly totalBytes: number;
+    readonly systemBytes: number;
+    readonly cacheBytes: number;
+    /** Most the cache can hold: the files there are. */
+    readonly cacheLimitBytes: number;
+    /** Milliseconds until a dead owner's memory is back. */
+    readonly backAfter: () => number;
+    readonly changed: () => void;
+  }) {
+    this.#total = options.totalBytes;
+    this.#system = options.systemBytes;
+    this.#cacheLimit = options.cacheLimitBytes;
+    this.#backAfter = options.backAfter;
+    this.#changed = options.changed;
+    this.#cache = Math.max(HOT_CACHE, options.cacheBytes);
+  }
+
+  get snapshot(): MemorySnapshot {
+    const heldBytes = this.#sum();
+    const freeBytes = this.#total - this.#system - heldBytes - this.#cache;
+    return {
+      totalBytes: this.#total,
+      freeBytes,
+      availableBytes: freeBytes + this.#cache - HOT_CACHE,
+      cacheBytes: this.#cache,
+      systemBytes: this.#system,
+      heldBytes,
+    };
+  }
+
+  heldBy(owner: string): number {
+    return this.#held.get(owner) ?? 0;
+  }
+
+  /** That owner now holds that many bytes in all; false, and nothing changes, when they are not to be had. */
+  hold(owner: string, bytes: number, driver: boolean): boolean {
+    const before = this.heldBy(owner);
+    const more = bytes - before;
+    const { freeBytes, availableBytes } = this.snapshot;
+    const first = driver && before === 0;
+    if (more > 0 && more > (first ? freeBytes : availableBytes) - WATERMARK) return false;
+    this.#held.set(owner, bytes);
+    const missing = more - (freeBytes - WATERMARK);
+    if (more > 0 && missing > 0) this.#cache -= missing;
+    this.#changed();
+    return true;
+  }
+
+  /** The owner is gone; its memory comes back late. */
+  release(owner: string): void {
+    const bytes = this.heldBy(owner);
+    this.#held.delete(owner);
+    if (bytes === 0) return;
+    const timer = setTimeout(() => {
+      this.#comingBack.delete(timer);
+      this.#changed();
+    }, this.#backAfter());
+    timer.unref();
+    this.#comingBack.set(timer, bytes);
+    this.#changed();
+  }
+
+  /** Files were read: they stay in the page cache as far as there is room. */
+  warm(bytes: number): void {
+    const room = Math.max(0, this.snapshot.freeBytes - READ_AHEAD_STOP);
+    this.#cache += Math.max(0, Math.min(bytes, room, this.#cacheLimit - this.#cache));
+    this.#changed();
+  }
+
+  dropCache(): void {
+    this.#cache = Math.min(this.#cache, HOT_CACHE);
+    this.#changed();
+  }
+
+  close(): void {
+    for (const timer of this.#comingBack.keys()) clearTimeout(timer);
+  }
+
+  #sum(): number {
+    let sum = 0;
+    for (const bytes of this.#held.values()) sum += bytes;
+    for (const bytes of this.#comingBack.values()) sum += bytes;
+    return sum;
+  }
+}
+
+/** /proc/meminfo as the kernel prints it. */
+export function meminfo({
+  totalBytes,
+  freeBytes,
+  availableBytes,
+  cacheBytes,
+  systemBytes,
+}: MemorySnapshot): string {
+  const buffers = Math.min(cacheBytes * 0.04, 0.5 * GIB);
+  const rows: readonly (readonly [string, number])[] = [
+    ['MemTotal', totalBytes],
+    ['MemFree', freeBytes],
+    ['MemAvailable', availableBytes],
+    ['Buffers', buffers],
+    ['Cached', cacheBytes - buffers],
+    ['SwapCached', 0],
+    ['Active', systemBytes * 0.4],
+    ['Inactive', cacheBytes],
+    ['Unevictable', 0],
+    ['Mlocked', 0],
+    ['SwapTotal', 17179865088],
+    ['SwapFree', 17179865088],
+    ['Dirty', 212992],
+    ['Writeback', 0],
+    ['AnonPages', systemBytes * 0.45],
+    ['Mapped', systemBytes * 0.1],
+    ['Shmem', systemBytes * 0.02],
+    ['KReclaimable', systemBytes * 0.05],
+    ['Slab', systemBytes * 0.15],
+    ['SReclaimable', systemBytes * 0.05],
+    ['SUnreclaim', systemBytes * 0.1],
+  ];
+  const lines = rows.map(
+    ([name, bytes]) =>
+      `${`${name}:`.padEnd(16)}${String(Math.max(0, Math.floor(bytes / 1024))).padStart(8)} kB`,
+  );
+  return `${lines.join('\n')}\nHugePages_Total:       0\nHugePages_Free:        0\nHugepagesize:       2048 kB\n`;
+}

@@ -1,0 +1,22 @@
+import { UserError } from '../../domain/user-error.ts';
+import type { Story } from '../story.ts';
+import { vary } from '../vary.ts';
+import { cleanStart } from './clean-start.ts';
+import { lateHolder } from './late-holder.ts';
+import { nothingHelps } from './nothing-helps.ts';
+import { twoSparks } from './two-sparks.ts';
+
+export const stories: readonly Story[] = [twoSparks, cleanStart, lateHolder, nothingHelps];
+
+/** The story of that name; with a seed other than 1, under other names, addresses and sizes. Throws UserError for an unknown name. */
+export function findStory(name: string, seed = 1): Story {
+  const story = stories.find((candidate) => candidate.name === name);
+  if (story === undefined) {
+    throw new UserError(
+      'bad-input',
+      `There is no story ${JSON.stringify(name)}.`,
+      `Stories are: ${stories.map((one) => one.name).join(', ')}.`,
+    );
+  }
+  return seed === 1 ? story : vary(story, seed);
+}

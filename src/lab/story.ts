@@ -1,0 +1,110 @@
+/** Sizes in GiB, as a person would write them. */
+export type Holding = {
+  /** Memory on the GPU, and resident memory besides it: on unified memory both come out of one pot. */
+  readonly gpuGiB: number;
+  readonly residentGiB: number;
+  /** Takes what is there, up to `gpuGiB`, and leaves only this much free. */
+  readonly leavesGiB?: number;
+};
+
+/** Somebody who holds memory on a lab host, or will. `name` is what consents and timelines call it by. */
+export type StoryHolder = Holding & {
+  readonly name: string;
+  readonly user: string;
+  readonly uid: number;
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly listens: readonly { readonly address: string; readonly port: number }[];
+  /** Not there at the start: the timeline brings it. */
+  readonly absent?: boolean;
+  /** Does not end on SIGTERM. */
+  readonly stubborn?: boolean;
+} & (
+    | {
+        readonly kind: 'container';
+        readonly image: string;
+        readonly restart: 'no' | 'always' | 'unless-stopped' | 'on-failure';
+        readonly autoRemove: boolean;
+        readonly labels: Readonly<Record<string, string>>;
+      }
+    | {
+        readonly kind: 'unit';
+        readonly description: string;
+        readonly restart: 'no' | 'always' | 'on-failure';
+        readonly restartSeconds: number;
+        /** A unit of this user's own manager. */
+        readonly userUnit?: boolean;
+      }
+    | { readonly kind: 'process' }
+  );
+
+export type StoryHost = {
+  readonly name: string;
+  readonly user: string;
+  readonly management: {
+    readonly address: string;
+    readonly prefix: number;
+    /** Whether the controller can reach it; else the host is reached through the first one. */
+    readonly fromController: boolean;
+  };
+  readonly fabric: {
+    readonly address: string;
+    readonly prefix: number;
+    /** Address of the same cable's second path, on a subnet of its own. */
+    readonly second: string;
+    /** Which of the two cages the cable is in: decides the interface names. */
+    readonly cage: 0 | 1;
+  };
+  readonly totalGiB: number;
+  /** What the system itself uses and never gives back. */
+  readonly systemGiB: number;
+  /** Page cache at the start. */
+  readonly cacheGiB: number;
+  readonly etcHosts: 'own-name-on-loopback' | 'right';
+  /** undefined: sudo asks for no password. */
+  readonly sudoPassword: string | undefined;
+  readonly hasModel: boolean;
+  readonly holders: readonly StoryHolder[];
+};
+
+export type StoryImage = {
+  readonly engine: 'sglang' | 'vllm';
+  readonly reference: string;
+  readonly arch: 'arm64' | 'amd64';
+  /** Variables that the image's own start scripts remove before the engine sees them. */
+  readonly unsets: readonly string[];
+};
+
+/** A step of the timeline: once `when` is seen on `node`, the holder of that name starts there. */
+export type StoryTurn = {
+  readonly when: 'rank-started';
+  readonly node: string;
+  readonly startHolder: string;
+};
+
+/** A whole story as data: the world at its start, what happens, what the person answers, how it must end. */
+export type Story = {
+  readonly name: string;
+  readonly title: string;
+  readonly cluster: string;
+  readonly hosts: readonly StoryHost[];
+  readonly images: readonly StoryImage[];
+  /** Rules between hosts: connections to that port are dropped, ssh never. */
+  readonly firewall: readonly { readonly from: string; readonly to: string; readonly port: number }[];
+  /** A recipe as people write it. */
+  readonly recipe: Readonly<Record<string, unknown>>;
+  readonly timeline: readonly StoryTurn[];
+  /** Holders that the person of the story agrees to stop; never all. */
+  readonly consents: readonly { readonly node: string; readonly holder: string }[];
+  /** Passwords that the person types, by node. */
+  readonly passwords: Readonly<Record<string, string>>;
+  readonly expect: {
+    /** Each must be matched by some event, field by field. */
+    readonly events: readonly Readonly<Record<string, string>>[];
+    readonly outcome: string;
+    /** Whether `down --restore` follows and must end `restored`. */
+    readonly restored: boolean;
+  };
+};
+
+export const GIB = 2 ** 30;

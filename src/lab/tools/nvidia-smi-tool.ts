@@ -1,0 +1,202 @@
+import type { LabProcess } from '../processes.ts';
+import { GIB } from '../story.ts';
+import { bad, out, type ToolAnswer, type ToolCall } from './tool.ts';
+
+const DRIVER = '580.159.03';
+const MIB = 2 ** 20;
+
+/** nvidia-smi as a GB10 answers: no memory of its own, memory per process, `ATS`. */
+export function nvidiaSmi(call: ToolCall): ToolAnswer {
+  const options = new Map(
+    call.argv.map((word) => {
+      const at = word.indexOf('=');
+      return at > 0 ? ([word.slice(0, at), word.slice(at + 1)] as const) : ([word, ''] as const);
+    }),
+  );
+  const value = (name: string): string => options.get(name) ?? '';
+  if (options.has('--version')) {
+    return out(
+      `NVIDIA-SMI version  : ${DRIVER}\nNVML version        : 580.159\nDRIVER version      : ${DRIVER}\nCUDA Version        : 13.0\nfirstlight lab stand-in\n`,
+    );
+  }
+  if (options.has('-L') || options.has('--list-gpus')) {
+    return out(`GPU 0: NVIDIA GB10 (UUID: ${call.host.gpuUuid})\n`);
+  }
+  const format = value('--format').split(',');
+  if (options.has('--query-gpu')) {
+    return query(value('--query-gpu').split(','), [gpuRow(call)], format);
+  }
+  const apps = options.has('--query-compute-apps') ? '--query-compute-apps' : '--query-compute-applications';
+  if (options.has(apps)) {
+    return query(
+      value(apps).split(','),
+      holders(call).map((process) => appRow(call, process)),
+      format,
+    );
+  }
+  const known = new Set(['-i', '--id', '0', '-q', '--query']);
+  const unknown = call.argv.find((word) => word.startsWith('-') && !known.has(word.split('=')[0] ?? ''));
+  if (unknown !== undefined) {
+    return {
+      ...bad('', 2, `Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.\n`),
+    };
+  }
+  return out(table(call));
+}
+
+type Row = Readonly<Record<string, { readonly value: string; readonly unit?: string }>>;
+
+function query(fields: readonly string[], rows: readonly Row[], format: readonly string[]): ToolAnswer {
+  const names = fields.map((field) => field.trim());
+  if (!format.includes('csv')) {
+    return bad('', 2, `"--format=" switch is missing. Please run 'nvidia-smi -h' for help.\n`);
+  }
+  const all = rows[0] ?? { ...APP_FIELDS };
+  const unknown = names.find((name) => !(name in all) && !(name in APP_FIELDS));
+  if (unknown !== undefined) return bad('', 2, `Field "${unknown}" is not a valid field to query.\n`);
+  const units = !format.includes('nounits');
+  const header = names.map((name) => {
+    const shown = name === 'used_memory' ? 'used_gpu_memory' : name;
+    const unit = UNITS[name];
+    return unit === undefined ? shown : `${shown} [${unit}]`;
+  });
+  const lines = rows.map((row) =>
+    names
+      .map((name) => {
+        const cell = row[name];
+        if (cell === undefined) return '[N/A]';
+        return units && cell.unit !== undefined ? `${cell.value} ${cell.unit}` : cell.value;
+      })
+      .join(', '),
+  );
+  return out(
+    [...(format.includes('noheader') ? [] : [header.join(', ')]), ...lines].map((l) => `${l}\n`).join(''),
+  );
+}
+
+const APP_FIELDS: Row = {
+  pid: { value: '' },
+  process_name: { value: '' },
+  name: { value: '' },
+  used_memory: { value: '' },
+  used_gpu_memory: { value: '' },
+  gpu_uuid: { value: '' },
+  gpu_name: { value: '' },
+  gpu_bus_id: { value: '' },
+};
+
+const UNITS: Readonly<Record<string, string>> = {
+  used_memory: 'MiB',
+  used_gpu_memory: 'MiB',
+  'memory.total': 'MiB',
+  'memory.used': 'MiB',
+  'memory.free': 'MiB',
+  'memory.reserved': 'MiB',
+  'utilization.gpu': '%',
+  'utilization.memory': '%',
+  'power.draw': 'W',
+  'power.limit': 'W',
+  'clocks.sm': 'MHz',
+  'clocks.current.sm': 'MHz',
+  'clocks.max.sm': 'MHz',
+};
+
+function gpuRow(call: ToolCall): Row {
+  const busy = call.host.gpuBusy;
+  const absent = { value: '[N/A]' };
+  return {
+    index: { value: '0' },
+    count: { value: '1' },
+    name: { value: 'NVIDIA GB10' },
+    gpu_name: { value: 'NVIDIA GB10' },
+    uuid: { value: call.host.gpuUuid },
+    gpu_uuid: { value: call.host.gpuUuid },
+    serial: absent,
+    'pci.bus_id': { value: '0000000F:01:00.0' },
+    gpu_bus_id: { value: '0000000F:01:00.0' },
+    'pci.device_id': { value: '0x2E1210DE' },
+    driver_version: { value: DRIVER },
+    compute_cap: { value: '12.1' },
+    addressing_mode: { value: 'ATS' },
+    'memory.total': absent,
+    'memory.used': absent,
+    'memory.free': absent,
+    'memory.reserved': absent,
+    'utilization.gpu': { value: busy ? '96' : '0', unit: '%' },
+    'utilization.memory': absent,
+    'temperature.gpu': { value: busy ? '71' : '42' },
+    'power.draw': { value: busy ? '61.40' : '10.20', unit: 'W' },
+    'power.limit': absent,
+    'fan.speed': absent,
+    pstate: { value: busy ? 'P0' : 'P8' },
+    'clocks.sm': { value: busy ? '2405' : '208', unit: 'MHz' },
+    'clocks.current.sm': { value: busy ? '2405' : '208', unit: 'MHz' },
+    'clocks.max.sm': { value: '3003', unit: 'MHz' },
+    'mig.mode.current': absent,
+    'ecc.mode.current': absent,
+    persistence_mode: { value: 'Enabled' },
+    display_active: { value: 'Disabled' },
+    timestamp: { value: new Date().toISOString() },
+  };
+}
+
+function holders(call: ToolCall): readonly LabProcess[] {
+  return call.host.processes.list.filter(({ pid }) => call.host.processes.gpuBytesOf(pid) > 0);
+}
+
+function appRow(call: ToolCall, process: LabProcess): Row {
+  const used = {
+    value: String(Math.round(call.host.processes.gpuBytesOf(process.pid) / MIB)),
+    unit: 'MiB',
+  };
+  const name = { value: process.argv[0] ?? process.comm };
+  return {
+    pid: { value: String(process.pid) },
+    process_name: name,
+    name,
+    used_memory: used,
+    used_gpu_memory: used,
+    gpu_uuid: { value: call.host.gpuUuid },
+    gpu_name: { value: 'NVIDIA GB10' },
+    gpu_bus_id: { value: '0000000F:01:00.0' },
+  };
+}
+
+function table(call: ToolCall): string {
+  const busy = call.host.gpuBusy;
+  const rule = `+${'-'.repeat(89)}+`;
+  const cells = (text: string): string => `| ${text.padEnd(87)} |`;
+  const columns = `+${'-'.repeat(41)}+${'-'.repeat(24)}+${'-'.repeat(22)}+`;
+  const rows = holders(call).map((process) => {
+    const bytes = call.host.processes.gpuBytesOf(process.pid);
+    const memory = `${Math.round(bytes / MIB)}MiB`.padStart(11);
+    const name = (process.argv[0] ?? process.comm).slice(0, 36).padEnd(36);
+    return `|    0   N/A  N/A ${String(process.pid).padStart(15)}      C   ${name} ${memory} |`;
+  });
+  return [
+    new Date().toUTCString(),
+    rule,
+    cells(`NVIDIA-SMI ${DRIVER}             Driver Version: ${DRIVER}     CUDA Version: 13.0`),
+    columns,
+    '| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |',
+    '| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |',
+    '|                                         |                        |               MIG M. |',
+    `|${'='.repeat(41)}+${'='.repeat(24)}+${'='.repeat(22)}|`,
+    '|   0  NVIDIA GB10                    On  |   0000000F:01:00.0 Off |                  N/A |',
+    `| N/A   ${busy ? 71 : 42}C    ${busy ? 'P0' : 'P8'}             ${busy ? 61 : 10}W /  N/A  | Not Supported          |     ${busy ? ' 96' : '  0'}%      Default |`,
+    '|                                         |                        |                  N/A |',
+    columns,
+    '',
+    rule,
+    cells('Processes:'),
+    cells(' GPU   GI   CI              PID   Type   Process name                        GPU Memory'),
+    cells('       ID   ID                                                               Usage'),
+    `|${'='.repeat(89)}|`,
+    ...(rows.length === 0 ? [cells(' No running processes found')] : rows),
+    rule,
+    '',
+  ].join('\n');
+}
+
+/** Bytes above which the GPU is taken to be at work. */
+export const BUSY_BYTES = 40 * GIB;
