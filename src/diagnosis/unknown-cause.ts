@@ -79,7 +79,7 @@ function quotes(
   failed: RankEvidence | undefined,
 ): readonly Quote[] {
   const chosen = told.slice(0, QUOTES - LAST_LINES).map(({ rank, line }) => ({ rank, line: line.line }));
-  for (const rank of failed ? [failed] : evidence.ranks) {
+  for (const rank of failed && failed.lines.length > 0 ? [failed] : evidence.ranks) {
     for (const line of rank.lines
       .slice(-40)
       .filter((one) => one.text.trim() !== '')

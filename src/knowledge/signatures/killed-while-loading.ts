@@ -32,8 +32,9 @@ export const killedWhileLoading: Signature = {
         title: `${node} could not get GPU memory, and its rank was then ended by a SIGKILL of unknown origin`,
         why: 'The failed allocation is certain; who sent the signal is not.',
         advice: [`On ${node}: sudo dmesg -T | grep -i -e oom -e 'killed process'`],
+        // Where the log itself names the signal, that is all there is to say; an exit code alone says less.
         confidence: 0.6,
-        specificity: 1,
+        specificity: first === undefined ? 1 : 2,
       };
     }
     if (!byKernel && (first?.stage ?? killed?.stage) !== 'weights') return undefined;

@@ -8,6 +8,11 @@ const captureFailed = pattern(
   /Capture (?:cuda|CUDA) graph failed: .*out of memory/i,
 );
 
+const weightsDone = pattern(
+  ['Loading weights took', 'Load weight end'],
+  /^Loading weights took |^Load weight end\./,
+);
+
 /** Memory runs out after weights began to load; the stage tells for what. */
 export const memoryRanOut: Signature = {
   name: 'memory-ran-out',
@@ -20,14 +25,14 @@ export const memoryRanOut: Signature = {
   ],
   seenOn: 'vLLM 0.24 and 0.25 on GB10, SGLang 0.5, July 2026',
   source: 'torch c10/cuda/CUDACachingAllocator.cpp',
-  patterns: [...CUDA_OUT_OF_MEMORY, NAMED_PID, captureFailed],
+  patterns: [...CUDA_OUT_OF_MEMORY, NAMED_PID, captureFailed, weightsDone],
   match(view) {
     const late = [captureFailed, ...CUDA_OUT_OF_MEMORY]
       .flatMap((form) => view.find(form))
       .filter((found) => !['start', 'rendezvous'].includes(found.stage))
       .toSorted((a, b) => a.line.at - b.line.at);
     const first = late[0];
-    return first === undefined ? undefined : (foreign(view, first) ?? bySelf(first));
+    return first === undefined ? undefined : (foreign(view, first) ?? bySelf(first, loaded(view, first)));
   },
 };
 
@@ -79,8 +84,16 @@ function foreign(view: View, first: Found): Match | undefined {
   return undefined;
 }
 
-function bySelf(first: Found): Match {
-  const { node, stage } = first;
+/** vLLM says nothing between the end of the files and the end of loading; what fails there is no longer the reading. */
+function loaded(view: View, first: Found): boolean {
+  return view
+    .find(weightsDone)
+    .some((found) => found.rank === first.rank && found.line.line < first.line.line);
+}
+
+function bySelf(first: Found, weightsRead: boolean): Match {
+  const { node } = first;
+  const stage = first.stage === 'weights' && weightsRead ? 'kv' : first.stage;
   const common = {
     node,
     shown: [first],

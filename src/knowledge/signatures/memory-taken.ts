@@ -15,6 +15,10 @@ const unbalanced = pattern(
   'The memory capacity is unbalanced',
   /The memory capacity is unbalanced.*?pre_model_load_memory=(?<least>[\d.]+), local_gpu_memory=(?<local>[\d.]+)/,
 );
+const setDevice = pattern(
+  ['set_device', 'setDevice', '_cuda_init'],
+  /torch\.cuda\.set_device\(|_cuda_setDevice\(|_cuda_init\(/,
+);
 const memGetInfo = pattern(['mem_get_info', 'cudaMemGetInfo'], /mem_get_info|cudaMemGetInfo/);
 /** A row of nvidia-smi's process table, where somebody printed it into the log. */
 const holderRow = pattern(
@@ -25,6 +29,7 @@ const namedPid = pattern(' memory in use', /Process (?<pid>\d+) has (?<gib>[\d.]
 
 export const CUDA_OUT_OF_MEMORY = [cudaOom, torchOom] as const;
 export const NAMED_PID = namedPid;
+const SMALL_LACK_GIB = 6;
 const BEFORE_WEIGHTS = STAGES.indexOf('weights');
 
 /** Memory is missing before any weight is read: somebody else has it, or the page cache hides it. */
@@ -37,7 +42,7 @@ export const memoryTaken: Signature = {
   ],
   seenOn: 'torch 2.11.0 on an H200, November 2026; vLLM 0.24 and SGLang 0.5 on GB10, July 2026',
   source: 'captured; vllm-project/vllm#48140',
-  patterns: [cudaOom, torchOom, startCheck, unbalanced, memGetInfo, holderRow, namedPid],
+  patterns: [cudaOom, torchOom, startCheck, unbalanced, memGetInfo, setDevice, holderRow, namedPid],
   match(view) {
     const early = [...view.find(cudaOom), ...view.find(torchOom)].filter((found) => isEarly(found.stage));
     const shown = [...view.find(startCheck), ...view.find(unbalanced), ...early].toSorted(
@@ -127,6 +132,8 @@ function byText(view: View, first: Found, node: string, shown: readonly Found[],
   const startChecked = first.groups['need'] !== undefined;
   if (startChecked || info) {
     const unified = isUnified(factsOf(view.evidence, node)) || isGb10(first.groups['total']) || info;
+    // So little can have many reasons: a reserve of the kernel, a new driver, a desktop.
+    if (lack(first) < SMALL_LACK_GIB) return { ...nobody(node, shown, missed), confidence: 0.45 };
     return unified ? cached(node, shown, missed, 0.6) : nobody(node, shown, missed);
   }
   return {
@@ -139,9 +146,14 @@ function byText(view: View, first: Found, node: string, shown: readonly Found[],
       `On ${node}: nvidia-smi --query-compute-apps=pid,process_name,used_memory --format=csv`,
       'firstlight up looks for the holder and asks before it stops anything.',
     ],
-    confidence: 0.7,
+    confidence: view.find(setDevice).some((found) => found.rank === first.rank) ? 0.75 : 0.55,
     specificity: 2,
   };
+}
+
+function lack(first: Found): number {
+  const { free, need } = first.groups;
+  return need === undefined ? Number.POSITIVE_INFINITY : Number(need) - Number(free);
 }
 
 /** GB10 shows 119.7 to 121.7 GiB; no discrete GPU of today has that size. */

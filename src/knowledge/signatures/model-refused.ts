@@ -79,8 +79,8 @@ export const headsDoNotDivide = plainSignature({
   ],
   title: (found) =>
     found.groups['heads']
-      ? `The model's ${found.groups['heads']} heads do not split over ${found.groups['tensor']} ranks`
-      : 'The ranks do not split evenly over the nodes',
+      ? `${found.node} cannot begin: ${found.groups['heads']} attention heads do not split over ${found.groups['tensor']} ranks`
+      : `${found.node} cannot begin: the ranks do not split evenly over the nodes`,
   why: 'Every rank must get the same number of attention heads.',
   advice: () => ['Choose another layout.tensor in the recipe, a number that divides the heads.'],
   confidence: 0.95,
@@ -100,7 +100,7 @@ export const blocksDoNotDivide = plainSignature({
     ),
   ],
   title: (found) =>
-    `Split over so many ranks, a weight is ${found.groups['width'] ?? ''} wide and its quantisation wants multiples of ${found.groups['block'] ?? ''}`,
+    `${found.node} got weights ${found.groups['width'] ?? ''} wide, and their quantisation wants multiples of ${found.groups['block'] ?? ''}`,
   why: 'The checkpoint is quantised in blocks, and every rank must hold whole ones.',
   advice: () => ['Choose a smaller layout.tensor, or expert parallelism, or a checkpoint without blocks.'],
   confidence: 0.95,

@@ -40,7 +40,7 @@ const EXCEPTION =
   /^(?:\[rank\d+\]: ?)?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)\b(?::|$)/;
 const LEVEL = /^(?:\([^)]*\) ?)*(?:ERROR|CRITICAL|FATAL) |\]:\[E\d|^\[E\d|NCCL WARN|\bFATAL\b|\[fatal\]/;
 const ENDED =
-  /\bKilled\b|Segmentation fault|core dumped|exited with code|terminated with|^panic:|^error:|: error: |not found$|[Ff]ailed to start/;
+  /\bKilled\b|Segmentation fault|core dumped|exited with code|terminated with|^panic:|^[Ee]rror\b|: error: |not found$|[Ff]ailed to start/;
 const NOISE =
   /^File "|^\s|destroy_process_group\(\) was not called|^Search for `|For debugging consider passing|Compile with `TORCH_USE|kernel errors might be asynchronously|Warning:|^raise |See root cause above/;
 

@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { scan } from '../../src/diagnosis/scan.ts';
+import { remedies } from '../../src/knowledge/remedies/index.ts';
+import { signatures } from '../../src/knowledge/signatures/index.ts';
+import { evidenceOf, readCases } from './cases.ts';
+
+const causes = readFileSync(new URL('../../docs/causes.md', import.meta.url), 'utf8')
+  .split('\n')
+  .flatMap((line) => /^- `([a-z0-9-]+)`: \S/.exec(line)?.[1] ?? []);
+
+describe('the list of causes', () => {
+  it('names each once', () => {
+    expect(new Set(causes).size).toBe(causes.length);
+  });
+
+  it('holds every cause that a signature names, a remedy treats or a sample has', () => {
+    const named = [
+      ...signatures.flatMap((one) => one.causes),
+      ...remedies.flatMap((one) => one.causes),
+      ...readCases().map((one) => one.cause),
+    ];
+    expect(named.filter((cause) => !causes.includes(cause))).toEqual([]);
+  });
+});
+
+describe('a signature', () => {
+  it('has a name of its own and says where its lines were seen', () => {
+    expect(new Set(signatures.map((one) => one.name)).size).toBe(signatures.length);
+    for (const one of signatures)
+      expect(one.seenOn.length * one.source.length * one.patterns.length).toBeGreaterThan(0);
+  });
+
+  it('does not match on the file and line of an engine', () => {
+    for (const one of signatures)
+      for (const { regex } of one.patterns) expect(regex.source).not.toMatch(/\\\.py:/);
+  });
+});
+
+describe('the cost of a diagnosis', () => {
+  it('is one pass over the lines, which a growing log does not repeat', () => {
+    const texts = readCases().flatMap((one) =>
+      Object.values(one.logs).flatMap((log) => log.toString('utf8').split('\n')),
+    );
+    const lines = Array.from({ length: 20_000 }, (_, at) => `${texts[at % texts.length]}`);
+    const evidence = evidenceOf({ engine: 'vllm', logs: { head: lines } });
+    const first = milliseconds(() => scan(evidence));
+    const again = milliseconds(() => scan(evidence));
+    expect(first).toBeLessThan(3000);
+    expect(again).toBeLessThan(20);
+  });
+});
+
+function milliseconds(work: () => void): number {
+  const begun = performance.now();
+  work();
+  return performance.now() - begun;
+}

@@ -1,0 +1,251 @@
+import { describe, expect, it } from 'vitest';
+import { diagnose } from '../../src/diagnosis/diagnose.ts';
+import { known, type NodeFacts } from '../../src/domain/facts.ts';
+import { evidenceOf, readCase } from './cases.ts';
+import { holderOf, sparkFacts } from './facts.ts';
+
+const GIB = 2 ** 30;
+const SET_DEVICE = [
+  '[2026-11-29 10:00:09 TP1] Init torch distributed begin.',
+  'Traceback (most recent call last):',
+  '    torch.cuda.set_device(0)',
+  'torch.AcceleratorError: CUDA error: out of memory',
+];
+const START_CHECK = [
+  'ValueError: Free memory on device cuda:0 (14.02/121.69 GiB) on startup is less than desired GPU memory utilization (0.85, 103.44 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.',
+];
+
+function onWorker(
+  lines: readonly string[],
+  facts: { before?: readonly NodeFacts[]; after?: readonly NodeFacts[] },
+) {
+  return diagnose(
+    evidenceOf({
+      engine: lines === START_CHECK ? 'vllm' : 'sglang',
+      logs: { head: [], worker: lines },
+      ...facts,
+    }),
+    { final: facts.after !== undefined },
+  );
+}
+
+describe('memory that is missing before any weight is read', () => {
+  const held = sparkFacts({ node: 'spark-b', holders: [holderOf(88)], memory: { freeBytes: 20 * GIB } });
+  const cached = sparkFacts({
+    node: 'spark-b',
+    memory: { freeBytes: 14 * GIB, availableBytes: 110 * GIB, cachedBytes: 96 * GIB },
+  });
+  const own = sparkFacts({
+    node: 'spark-b',
+    holders: [holderOf(88, { owner: { kind: 'rank', name: 'model-x-r1' } })],
+    memory: { freeBytes: 100 * GIB },
+  });
+
+  it.each([
+    ['set_device', SET_DEVICE],
+    ["vLLM's start check", START_CHECK],
+  ])('at %s is a holder that the look after it names', (_at, lines) => {
+    const finding = onWorker(lines, { before: [sparkFacts({ node: 'spark-b' })], after: [held] });
+    expect(finding).toMatchObject({
+      cause: 'leftover-process-holds-gpu-memory',
+      node: 'spark-b',
+      rank: 1,
+      role: 'worker',
+      final: true,
+      values: { holder: 'python3', pid: '4242' },
+    });
+    expect(finding.title).toBe('python3 holds 88.0 GiB on spark-b, and the engine found too little left');
+    expect(finding.advice[0]).toBe('On spark-b: sudo kill 4242');
+  });
+
+  it('is called a holder in the provisional finding, when nothing was looked at yet', () => {
+    const finding = onWorker(SET_DEVICE, { before: [sparkFacts({ node: 'spark-b' })] });
+    expect(finding).toMatchObject({
+      cause: 'leftover-process-holds-gpu-memory',
+      node: 'spark-b',
+      final: false,
+    });
+  });
+
+  it('is page cache where memory is full of it and nobody holds any', () => {
+    expect(onWorker(START_CHECK, { after: [cached] })).toMatchObject({
+      cause: 'page-cache-hides-unified-memory',
+      node: 'spark-b',
+    });
+    expect(onWorker(SET_DEVICE, { after: [cached] }).cause).toBe('page-cache-hides-unified-memory');
+  });
+
+  it('is not the memory of our own ranks', () => {
+    expect(onWorker(START_CHECK, { after: [own] }).cause).toBe('insufficient-free-memory-at-startup');
+  });
+
+  it('lies with the node that has too little, not with the one that says so', () => {
+    const line =
+      'ValueError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes. pre_model_load_memory=15.90, local_gpu_memory=108.52, local_gpu_memory * 0.9=97.67';
+    const evidence = evidenceOf({ engine: 'sglang', logs: { head: [line], worker: [] }, after: [held] });
+    expect(diagnose(evidence, { final: true })).toMatchObject({
+      cause: 'leftover-process-holds-gpu-memory',
+      node: 'spark-b',
+    });
+  });
+});
+
+describe('memory that runs out later', () => {
+  const oom =
+    'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.31 GiB. GPU 0 has a total capacity of 121.69 GiB of which 1.10 GiB is free.';
+
+  it.each([
+    ['[2026-11-29 10:00:18 TP0] Load weight begin. avail mem=107.40 GB', 'unknown', 'weights'],
+    [
+      '[2026-11-29 10:01:05 TP0] Load weight end. elapsed=46.90 s, avail mem=9.10 GB, mem usage=98.30 GB.',
+      'too-many-sequences-for-memory',
+      'kv',
+    ],
+    [
+      '[2026-11-29 10:01:07 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=2.10 GB',
+      'cuda-graph-capture-oom',
+      'graphs',
+    ],
+  ])('after "%s" is %s', (before, cause, stage) => {
+    const finding = diagnose(evidenceOf({ engine: 'sglang', logs: { head: [before, oom] } }), {
+      final: true,
+    });
+    expect(finding).toMatchObject({ cause, stage, node: 'spark-a' });
+  });
+});
+
+describe('an address', () => {
+  const fabric = (node: string, address: string) =>
+    sparkFacts({
+      node,
+      more: {
+        interfaces: known([
+          {
+            name: 'enp1s0f0np0',
+            up: true,
+            mtu: 9000,
+            speedMbps: known(200_000),
+            addresses: [{ address, prefix: 24 }],
+            reaches: ['other'],
+          },
+          {
+            name: 'wlan0',
+            up: true,
+            mtu: 1500,
+            speedMbps: known(1000),
+            addresses: [{ address: '10.1.230.181', prefix: 24 }],
+            reaches: [],
+          },
+        ]),
+      },
+    });
+  const before = [fabric('spark-a', '192.168.200.12'), fabric('spark-b', '192.168.200.13')];
+  const gloo = (remote: string, words: string) =>
+    `RuntimeError: Gloo connectFullMesh failed with [/x/pair.cc:152] timed out connecting: SO_ERROR: ${words}, remote=[${remote}]:15285$0`;
+
+  it('of the fabric that refuses is no fault of the address', () => {
+    const evidence = evidenceOf({
+      engine: 'vllm',
+      logs: { head: [gloo('192.168.200.13', 'Connection refused')], worker: [] },
+      before,
+    });
+    expect(diagnose(evidence, { final: true }).cause).toBe('unknown');
+  });
+
+  it('of another network is named with the right one', () => {
+    const evidence = evidenceOf({
+      engine: 'vllm',
+      logs: { head: [gloo('10.1.230.181', 'Connection timed out')], worker: [] },
+      before,
+    });
+    const finding = diagnose(evidence, { final: true });
+    expect(finding.cause).toBe('wrong-network-address-advertised');
+    expect(finding.why).toContain('192.168.200');
+  });
+
+  it('that SGLang gives its queue is told from the silence after the line', () => {
+    const waits = (rank: number) => [
+      `[2026-11-29 10:00:09 TP${rank}] Init torch distributed begin.`,
+      `[2026-11-29 10:00:17 TP${rank}] CustomAllreduce is disabled because this process group spans across nodes.`,
+    ];
+    const input = {
+      engine: 'sglang' as const,
+      logs: { head: waits(0), worker: waits(1) },
+      recipe: { network: 'engine' },
+      before,
+    };
+    expect(diagnose(evidenceOf(input), { final: false })).toMatchObject({
+      cause: 'wrong-network-address-advertised',
+      node: 'spark-a',
+      stage: 'rendezvous',
+    });
+    expect(diagnose(evidenceOf({ ...input, silence: 1000 }), { final: false }).cause).toBe('unknown');
+  });
+});
+
+describe('other nodes', () => {
+  it('are told as consequences, never as the cause', () => {
+    const finding = diagnose(evidenceOf(readCase('no-gpu-visible')), { final: true });
+    expect(finding.node).toBe('spark-b');
+    expect(finding.consequences).toEqual(['spark-a waited in vain for the other ranks to join.']);
+  });
+
+  it('get the exact command that copies the model', () => {
+    const has = (node: string, present: boolean) =>
+      sparkFacts({
+        node,
+        more: {
+          model: known(
+            present
+              ? {
+                  present,
+                  path: '/models/model-x',
+                  config: known({}),
+                  indexBytes: known(1),
+                  missingFiles: [],
+                  files: [],
+                }
+              : { present, path: '/models/model-x' },
+          ),
+        },
+      });
+    const lines = [
+      "OSError: Can't load the configuration of '/models/model-x'. If you were trying to load it",
+    ];
+    const evidence = evidenceOf({
+      engine: 'vllm',
+      logs: { head: [], worker: lines },
+      after: [has('spark-a', true), has('spark-b', false)],
+    });
+    expect(diagnose(evidence, { final: true }).advice).toEqual([
+      'On spark-b: mkdir -p /models/model-x',
+      'On spark-a: rsync -a --partial --info=progress2 /models/model-x/ aurora@spark-b:/models/model-x/',
+    ]);
+  });
+});
+
+describe('an unknown cause', () => {
+  it('names the rank that ended, its exit code and its last words', () => {
+    const evidence = evidenceOf({
+      engine: 'vllm',
+      logs: { head: ['quiet'], worker: ['one', 'two', 'Segmentation fault (core dumped)'] },
+      ended: { worker: 139 },
+    });
+    const finding = diagnose(evidence, { final: true });
+    expect(finding).toMatchObject({ cause: 'unknown', node: 'spark-b', rank: 1, role: 'worker' });
+    expect(finding.title).toBe(
+      'Rank 1 on spark-b ended with exit code 139 at the start; the cause is not known',
+    );
+    expect(finding.quotes.map((quote) => quote.text)).toContain('Segmentation fault (core dumped)');
+    expect(finding.confidence).toBeLessThan(0.5);
+  });
+
+  it('says how long all stood still', () => {
+    const evidence = evidenceOf({
+      engine: 'sglang',
+      logs: { head: ['[2026-11-29 10:00:09 TP0] Init torch distributed begin.'], worker: [] },
+      silence: 1_000_000,
+    });
+    expect(diagnose(evidence, { final: true }).title).toContain('have stood still for 1000 s');
+  });
+});
