@@ -47,7 +47,7 @@ function openWorld(argv: readonly string[]): Promise<EngineWorld> {
   return openLabWorld(lab, {
     pid: process.pid,
     ppid: process.ppid,
-    uid: env.FIRSTLIGHT_LAB_USER ?? env.USER ?? String(process.getuid?.() ?? 0),
+    uid: env.FIRSTLIGHT_LAB_UID ?? '',
     argv,
   });
 }

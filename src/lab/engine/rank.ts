@@ -13,12 +13,16 @@ export type Env = Readonly<Record<string, string | undefined>>;
 export class Device {
   bytes = 0;
   readonly world: EngineWorld;
-  constructor(world: EngineWorld) {
+  readonly #visible: boolean;
+  /** `FIRSTLIGHT_LAB_GPUS=none`: a container that was given no GPU. */
+  constructor(world: EngineWorld, env: Env) {
     this.world = world;
+    this.#visible = env.FIRSTLIGHT_LAB_GPUS !== 'none' && env.CUDA_VISIBLE_DEVICES !== '';
   }
 
   /** The context: torch.cuda.set_device. */
   async open(): Promise<void> {
+    if (!this.#visible) throw new PythonError('set-device', 'RuntimeError', 'No CUDA GPUs are available');
     try {
       await this.world.hold(CONTEXT_BYTES, true);
       this.bytes = CONTEXT_BYTES;

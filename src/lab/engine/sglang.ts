@@ -123,7 +123,7 @@ async function bringUp(
 }> {
   const { world, pace, env, options } = run;
   const { log, rank, nnodes } = place;
-  const device = new Device(world);
+  const device = new Device(world, env);
   const begun = Date.now();
   log.rank('Init torch distributed begin.');
   const before = await device.freeBytes();

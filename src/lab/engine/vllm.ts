@@ -204,7 +204,7 @@ async function bringUp(run: VllmRun, place: VllmPlace): Promise<VllmUp> {
   const { world, pace, env, options } = run;
   const { log, rank, nnodes, early } = place;
   const begun = Date.now();
-  const device = new Device(world);
+  const device = new Device(world, env);
   const size = place.tensor * place.pipeline;
   log.line(
     early,
@@ -467,7 +467,8 @@ async function captureGraphs(
 /** Prints a start's failure as its processes do, one after the other; the exit code. */
 function fail(place: VllmPlace, error: PythonError): number {
   const { log, core, api, early, worker } = place;
-  const inCore = error.site === 'kv-check';
+  // A single rank has no worker process of its own.
+  const inCore = error.site === 'kv-check' || place.worker === core;
   if (!inCore) {
     const who = ['load', 'barrier', 'pool', 'graphs'].includes(error.site) ? worker : early;
     log.line(
