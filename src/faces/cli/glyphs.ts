@@ -90,7 +90,7 @@ export function glyphs(unicode: boolean): Glyphs {
   return unicode ? UNICODE : ASCII;
 }
 
-const WIDE_LOCALE = /^(zh|ja|ko)\b/i;
+const WIDE_LOCALE = /^(zh|ja|ko)(?![a-z])/i;
 
 /**
  * Whether to draw in Unicode: not with FIRSTLIGHT_ASCII=1, not in a locale that is not UTF-8, and not in an East
