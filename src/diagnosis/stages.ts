@@ -49,7 +49,7 @@ function cleanLine(piece: string, stamped: boolean): string {
   return unstamped.replace(ESCAPES, '').replace(CONTROLS, '');
 }
 
-export type TrackedStage = {
+type TrackedStage = {
   readonly stage: Stage;
   readonly percent: number | undefined;
   /** When the stage or its percent last moved, ms. */

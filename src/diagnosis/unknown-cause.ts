@@ -19,7 +19,8 @@ export function unknownCause(
     .flatMap((rank) => scans.telling(rank).map((line) => ({ rank, line })))
     .filter(({ line }) => line.weight > 0 && !echoes.has(line.line))
     .toSorted((a, b) => b.line.weight - a.line.weight || a.line.line.at - b.line.line.at);
-  const rank = told.find(({ line }) => line.weight >= 2)?.rank ?? firstEnded(evidence) ?? hindmost(evidence);
+  const worst = told.find(({ line }) => line.weight >= 2);
+  const rank = worst?.rank ?? firstEnded(evidence) ?? hindmost(evidence);
   const stage = rank?.stage;
   return {
     cause: 'unknown',
@@ -29,7 +30,7 @@ export function unknownCause(
     stage,
     final,
     confidence: 0.3,
-    title: title(rank, stalled),
+    title: title(rank, stalled, worst !== undefined),
     why: told.length > 0 ? 'The lines below are the most telling ones.' : 'No rank printed an error.',
     quotes: quotes(evidence, told, rank),
     consequences: [],
@@ -38,12 +39,12 @@ export function unknownCause(
   };
 }
 
-function title(rank: RankEvidence | undefined, stalled: Stall | undefined): string {
+function title(rank: RankEvidence | undefined, stalled: Stall | undefined, erred: boolean): string {
   if (rank?.ended !== undefined) {
     const code = rank.ended.code === undefined ? '' : ` with exit code ${rank.ended.code}`;
     return `Rank ${rank.rank} on ${rank.node} ended${code} ${DURING[rank.stage]}; the cause is not known`;
   }
-  if (stalled !== undefined) {
+  if (stalled !== undefined && !erred) {
     const where = rank === undefined ? '' : `, ${rank.node} hindmost`;
     return `The ranks have stood still for ${stalled.seconds} s ${DURING[stalled.stage]}${where}; the cause is not known`;
   }
@@ -79,17 +80,17 @@ function quotes(
   failed: RankEvidence | undefined,
 ): readonly Quote[] {
   const chosen = told.slice(0, QUOTES - LAST_LINES).map(({ rank, line }) => ({ rank, line: line.line }));
-  for (const rank of failed && failed.lines.length > 0 ? [failed] : evidence.ranks) {
-    for (const line of rank.lines
-      .slice(-40)
-      .filter((one) => one.text.trim() !== '')
-      .slice(-LAST_LINES)) {
+  const failedFirst = evidence.ranks.toSorted((a, b) => Number(b === failed) - Number(a === failed));
+  for (const rank of failedFirst) {
+    const count = rank === failed || evidence.ranks.length === 1 ? LAST_LINES : 1;
+    const last = rank.lines.slice(-40).filter((one) => one.text.trim() !== '');
+    for (const line of last.slice(-count)) {
       if (!chosen.some((one) => one.line === line)) chosen.push({ rank, line });
     }
   }
   return chosen
-    .toSorted((a, b) => a.line.at - b.line.at || a.rank.rank - b.rank.rank || a.line.line - b.line.line)
     .slice(0, QUOTES)
+    .toSorted((a, b) => a.line.at - b.line.at || a.rank.rank - b.rank.rank || a.line.line - b.line.line)
     .map(({ rank, line }) => ({ rank: rank.rank, node: rank.node, line: line.line, text: line.text }));
 }
 

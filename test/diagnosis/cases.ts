@@ -55,7 +55,7 @@ export function nodeOf(role: string): string {
   return `spark-${'abcdefgh'[role === 'head' ? 0 : Number(role.replace('worker', '') || 1)]}`;
 }
 
-export function recipeOf(engine: EngineName, nodes: number, more: object = {}): Recipe {
+function recipeOf(engine: EngineName, nodes: number, more: object = {}): Recipe {
   return recipeSchema.parse({
     recipe: 'model-x',
     model: 'org/model-x',

@@ -46,7 +46,7 @@ export const imageMissing = plainSignature({
   forms: [
     pattern(
       ['No such image', 'pull access denied for', 'Unable to find image'],
-      /No such image: (?<image>\S+)|pull access denied for (?<repository>\S+),|Unable to find image '(?<wanted>[^']+)' locally/,
+      /No such image: (?<image>[\w./:@-]+)|pull access denied for (?<repository>[\w./:@-]+),|Unable to find image '(?<wanted>[\w./:@-]+)' locally/,
     ),
   ],
   title: (found) =>
@@ -97,7 +97,9 @@ export const cacheNotWritable = plainSignature({
   ],
   title: (found) => `The rank on ${found.node} may not write ${found.groups['path'] ?? 'its cache'}`,
   why: 'The folder belongs to another user, as when docker made it as root for a mount.',
-  advice: (found) => [`On ${found.node}: sudo chown -R "$(id -u):$(id -g)" the folder, or mount another one`],
+  advice: (found) => [
+    `On ${found.node}: sudo chown -R "$(id -u):$(id -g)" '${(found.groups['path'] ?? '').replace(/\/[^/]*$/, '')}'`,
+  ],
   confidence: 0.85,
   specificity: 3,
 });

@@ -42,10 +42,12 @@ export const killedWhileLoading: Signature = {
       cause: 'oom-killer-during-weight-load',
       node,
       shown: lines.filter((found) => found.node === node).slice(0, 3),
-      title: `${node} ran out of host memory while it read the weights, and the kernel ended the rank`,
+      title: byKernel
+        ? `${node} ran out of host memory, and the kernel ended the rank`
+        : `The rank on ${node} was ended by SIGKILL while it read the weights, most likely because memory ran out`,
       why: byKernel
         ? 'The kernel says so itself.'
-        : 'The rank ended by SIGKILL in the middle of the weights, which is what the kernel does when memory runs out.',
+        : 'That is what the kernel does when memory runs out; no line of the kernel is in the evidence.',
       advice: [
         `On ${node}: sudo dmesg -T | grep -i oom`,
         'Free memory there, or use more nodes or a smaller quantisation.',

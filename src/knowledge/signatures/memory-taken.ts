@@ -98,7 +98,10 @@ function shortNode(evidence: Evidence, first: Found): string {
 }
 
 function sentence(first: Found, node: string): string {
-  const { free, need } = first.groups;
+  const { free, need, least, local } = first.groups;
+  if (least !== undefined) {
+    return `The ranks see very different amounts of free memory: ${least} GB and ${local} GB.`;
+  }
   return free !== undefined && need !== undefined
     ? `The engine wanted ${need} GiB on ${node} and saw ${free} GiB free, before it read any weight.`
     : `The GPU of ${node} had no memory left when the engine began, before it read any weight.`;

@@ -1,6 +1,6 @@
 import type { Evidence } from '../../domain/evidence.ts';
 import { valueIf } from '../../domain/facts.ts';
-import { fabricAddresses, factsOf, nodesOf } from './scene.ts';
+import { fabricAddresses, factsOf, nodesOf, quoted } from './scene.ts';
 import { pattern, type Signature } from './signature.ts';
 
 const repoId = pattern(
@@ -78,8 +78,4 @@ function copy(evidence: Evidence, node: string, path: string): readonly string[]
     `On ${node}: mkdir -p ${quoted(path)}`,
     `On ${from}: rsync -a --partial --info=progress2 ${quoted(`${path}/`)} ${target}:${quoted(`${path}/`)}`,
   ];
-}
-
-function quoted(path: string): string {
-  return /^[\w./+:@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

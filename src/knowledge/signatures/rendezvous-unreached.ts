@@ -12,15 +12,15 @@ import { type Found, type Match, pattern, type Signature } from './signature.ts'
 
 const retrying = pattern(
   'TCP client failed to connect/validate to host',
-  /TCP client failed to connect\/validate to host \[?(?<address>[^\s\]]+?)\]?:(?<port>\d+) - retrying \(.*?\): (?<reason>.+)$/,
+  /TCP client failed to connect\/validate to host \[?(?<address>[\w.:%-]+?)\]?:(?<port>\d+) - retrying \(.*?\): (?<reason>.+)$/,
 );
 const timedOut = pattern(
   'while trying to connect to (',
-  /client socket has timed out after (?<milliseconds>\d+) ?ms while trying to connect to \((?<address>[^,]+), (?<port>\d+)\)/,
+  /client socket has timed out after (?<milliseconds>\d+) ?ms while trying to connect to \((?<address>[\w.:%-]+), (?<port>\d+)\)/,
 );
 const initMethod = pattern(
   'distributed_init_method=tcp://',
-  /^world_size=(?<world>\d+) rank=(?<rank>\d+) .*distributed_init_method=tcp:\/\/\[?(?<address>[^\s\]]+?)\]?:(?<port>\d+) /,
+  /^world_size=(?<world>\d+) rank=(?<rank>\d+) .*distributed_init_method=tcp:\/\/\[?(?<address>[\w.:%-]+?)\]?:(?<port>\d+) /,
 );
 
 /** The store of the head is dialled at an address where it is not: loopback, another network, or behind a firewall. */

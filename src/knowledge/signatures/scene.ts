@@ -93,15 +93,7 @@ export function setByRecipe(evidence: Evidence, names: readonly string[]): reado
   return names.filter((name) => name in evidence.recipe.env);
 }
 
-/** The value a flag has in the rank's command line, as `--flag value` or `--flag=value`; undefined without. */
-export function flagValue(evidence: Evidence, flags: readonly string[]): string | undefined {
-  for (const service of evidence.services) {
-    const words = service.argv.filter((word) => typeof word === 'string');
-    for (const [index, word] of words.entries()) {
-      if (flags.includes(word)) return words[index + 1];
-      const [flag, ...value] = word.split('=');
-      if (flag !== undefined && flags.includes(flag) && value.length > 0) return value.join('=');
-    }
-  }
-  return undefined;
+/** A path as it can be typed into a shell; for commands that people are shown, not for any that run. */
+export function quoted(path: string): string {
+  return /^[\w./+:@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }
