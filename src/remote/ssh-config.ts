@@ -180,7 +180,7 @@ function makeLink({ folder, options, includes, made }: Context, input: LinkInput
 /** ssh runs this through the user's shell, and expands its own percent signs before. */
 function proxyCommand(via: Link): string {
   const config = quote(via.config).replaceAll('%', '%%');
-  return `exec ssh -F ${config} -W [%h]:%p -- ${via.destination}`;
+  return `ssh -F ${config} -W [%h]:%p -- ${via.destination}`;
 }
 
 /** A path as a value of ssh_config: in quotes, percent signs doubled. */
