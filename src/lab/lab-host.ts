@@ -268,6 +268,7 @@ export class LabHost {
   }
 
   #render(): void {
+    if (this.#closed) return;
     replaceFile(this.root, 'proc/meminfo', meminfo(this.ledger.snapshot));
   }
 

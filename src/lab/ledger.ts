@@ -35,6 +35,7 @@ export class Ledger {
   readonly #held = new Map<string, number>();
   readonly #comingBack = new Map<NodeJS.Timeout, number>();
   #cache: number;
+  #closed = false;
 
   constructor(options: {
     readonly totalBytes: number;
@@ -89,7 +90,7 @@ export class Ledger {
   release(owner: string): void {
     const bytes = this.heldBy(owner);
     this.#held.delete(owner);
-    if (bytes === 0) return;
+    if (bytes === 0 || this.#closed) return;
     const timer = setTimeout(() => {
       this.#comingBack.delete(timer);
       this.#changed();
@@ -112,6 +113,7 @@ export class Ledger {
   }
 
   close(): void {
+    this.#closed = true;
     for (const timer of this.#comingBack.keys()) clearTimeout(timer);
   }
 
