@@ -47,7 +47,7 @@ describe('the cost of a diagnosis', () => {
     const first = milliseconds(() => scan(evidence));
     const again = milliseconds(() => scan(evidence));
     expect(first).toBeLessThan(3000);
-    expect(again).toBeLessThan(20);
+    expect(again).toBeLessThan(Math.max(50, first / 4));
   });
 });
 
