@@ -141,11 +141,14 @@ const LINES: readonly Row[] = [
   ],
 ];
 
-test.each(LINES)('%s: %s', (engine, line, stage, percent) => {
-  const mark = engines[engine].landmark(line);
-  expect(mark?.stage).toBe(stage);
-  expect(mark?.percent).toBe(percent);
-});
+test.each(LINES.map(([engine, line, stage, percent]) => ({ engine, line, stage, percent })))(
+  '$engine: $line',
+  ({ engine, line, stage, percent }) => {
+    const mark = engines[engine].landmark(line);
+    expect(mark?.stage).toBe(stage);
+    expect(mark?.percent).toBe(percent);
+  },
+);
 
 describe('the message of a line', () => {
   test('is what is left without colours, nested prefixes, stamps, level and Ray’s count', () => {

@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest';
+import { known, type NodeFacts, unknown } from '../../src/domain/facts.ts';
+import { check } from '../../src/planning/check.ts';
+import { plan } from '../../src/planning/plan.ts';
+import { spark, sparkNodes, sparkRecipe, sparks, storyFacts } from '../pretend/facts.ts';
+
+function withPlan(facts: readonly NodeFacts[], written: Readonly<Record<string, unknown>> = {}) {
+  const recipe = sparkRecipe(written);
+  const made = plan({
+    cluster: sparks,
+    nodes: sparkNodes,
+    recipe,
+    recipeDigest: 'aaaa',
+    edits: [],
+    engine: 'sglang',
+    facts,
+    sudo: { 'spark-a': true, 'spark-b': true },
+    replace: false,
+  });
+  return check({ cluster: sparks, nodes: sparkNodes, recipe, plan: made, facts });
+}
+
+test('with a recipe, each holder in the way blocks and names what up would ask', () => {
+  const items = withPlan(storyFacts());
+  const blocks = items.filter((item) => item.level === 'blocks');
+  expect(blocks.map((item) => item.title)).toEqual([
+    'ollama.service (system service, user ollama) is in the way: 31.2 GiB.',
+    'comfyui (container of image ghcr.io/ai-dock/comfyui:v2-cuda-13.0) is in the way: 22.6 GiB.',
+    'python train.py (process 3307 of user root) is in the way: 20.9 GiB.',
+  ]);
+  expect(items[0]).toBe(blocks[0]);
+});
+
+test('clean nodes block nothing, and say so part by part', () => {
+  const items = withPlan([spark('a'), spark('b')]);
+  expect(items.filter((item) => item.level === 'blocks' || item.level === 'warning')).toEqual([]);
+  expect(new Set(items.map((item) => item.topic))).toEqual(
+    new Set(['memory', 'ssh', 'gpus', 'names', 'fabric', 'rdma', 'sudo']),
+  );
+});
+
+test('without a recipe it judges the hosts alone', () => {
+  const items = check({ cluster: sparks, facts: storyFacts() });
+  const warnings = items.filter((item) => item.level === 'warning').map((item) => item.topic);
+  expect(warnings).toContain('names');
+  expect(warnings).toContain('holders');
+});
+
+test('what is not known is said with its reason', () => {
+  const facts = [spark('a', { gpus: unknown('nvidia-smi gave no answer in 5 s') }), spark('b')];
+  const items = check({ cluster: sparks, facts });
+  expect(items).toContainEqual({
+    level: 'unknown',
+    topic: 'gpus',
+    node: 'spark-a',
+    title: 'Not known: nvidia-smi gave no answer in 5 s.',
+    remedy: undefined,
+  });
+});
+
+test('a host that does not answer blocks, with what to do', () => {
+  const failure = {
+    kind: 'unreachable',
+    why: 'no-route',
+    sentence: 'There is no route to spark-b.',
+    remedy: 'Check its cable.',
+    text: '',
+  } as const;
+  const facts: readonly NodeFacts[] = [spark('a'), { node: 'spark-b', at: '', reached: false, failure }];
+  expect(check({ cluster: sparks, facts })[0]).toMatchObject({
+    level: 'blocks',
+    topic: 'ssh',
+    title: failure.sentence,
+    remedy: failure.remedy,
+  });
+});
+
+test('a nearly full disk is a warning', () => {
+  const facts = [spark('a', { disks: known([{ path: '/', totalBytes: 1e12, freeBytes: 1e6 }]) }), spark('b')];
+  expect(check({ cluster: sparks, facts }).map((item) => item.topic)).toContain('disk');
+});
