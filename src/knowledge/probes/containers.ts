@@ -14,7 +14,7 @@ export const containersProbe: Probe = {
   script: String.raw`
 ask() {
   command -v "$1" >/dev/null 2>&1 || { echo "none $1"; return; }
-  ids=$("$1" ps -aq --no-trunc 2>&1) || { printf '%s\n' "$ids" | sed "s/^/refused $1 /"; return; }
+  ids=$("$1" ps -a -q --no-trunc 2>&1) || { printf '%s\n' "$ids" | sed "s/^/refused $1 /"; return; }
   ids=$(printf '%s\n' "$ids" | grep -E '^[0-9a-f]{12,64}$' | head -n 500)
   echo "asked $1"
   [ -z "$ids" ] && return

@@ -133,7 +133,10 @@ export function shortCommand(member: Member): string {
   const module = rest.indexOf('-m');
   if (module !== -1 && rest[module + 1] !== undefined) return `${name} -m ${rest[module + 1]}`.slice(0, 60);
   const script = rest.find((arg) => !arg.startsWith('-'));
-  return (script === undefined ? name : `${name} ${baseName(script)}`).slice(0, 60);
+  if (script === undefined) return name;
+  // A program that a package installed is called by its own name, whatever interprets it.
+  const base = baseName(script);
+  return (/\/bin\/[^/.]+$/.test(script) ? base : `${name} ${base}`).slice(0, 60);
 }
 
 function baseName(path: string): string {

@@ -87,9 +87,13 @@ function unitOwner(whose: Extract<Attribution, { kind: 'unit' }>, reading: Proce
   return {
     kind: 'unit',
     unit: whose.unit,
-    restart: state === undefined ? unknown(reading.unitTrouble) : known(state.restart),
+    restart: state === undefined ? unknown(whyNoState(reading)) : known(state.restart),
     ...(whose.uid === undefined ? {} : { userUnitUid: whose.uid }),
   };
+}
+
+function whyNoState(reading: ProcessReading): string {
+  return reading.units.size > 0 ? 'systemd told nothing of this unit' : reading.unitTrouble;
 }
 
 /** What systemd told of a unit; nothing of another user's. */

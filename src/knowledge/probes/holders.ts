@@ -28,12 +28,21 @@ export function holdersFrom(input: HolderInput): Fact<readonly Holder[]> {
     else groups.set(key, [member]);
   }
   const holders = [...groups.values()]
-    // A unit's main process, or the top of a job, is looked at for its name alone: it need not hold anything.
-    .filter((members) =>
-      members.some(({ row }) => hasApp(reading, row.pid) || row.residentBytes >= LARGE_BYTES),
-    )
-    .map((members) => toHolder(members, reading, input));
+    .map((members) => ({ members, holder: toHolder(members, reading, input) }))
+    .filter(({ members, holder }) => isWorthNaming(members, holder, reading))
+    .map(({ holder }) => holder);
   return known(holders.sort((a, b) => b.bytes - a.bytes || a.pid - b.pid));
+}
+
+/**
+ * Large ones, whatever they are; small ones only where they listen and could be asked to make way: a port can be
+ * in the way as memory can. The rest was looked at for its name alone (a unit's main process, the top of a job).
+ */
+function isWorthNaming(members: readonly Member[], holder: Holder, reading: ProcessReading): boolean {
+  if (members.some(({ row }) => hasApp(reading, row.pid) || row.residentBytes >= LARGE_BYTES)) return true;
+  return (
+    holder.listens.length > 0 && holder.protectedWhy === undefined && holder.owner.kind !== 'untouchable'
+  );
 }
 
 function toHolder(members: readonly Member[], reading: ProcessReading, input: HolderInput): Holder {

@@ -12,7 +12,7 @@ import { meminfoProbe, parseMeminfo } from './meminfo.ts';
 import { modelFolderProbe, parseModelFolder } from './model-folder.ts';
 import { ownNameProbe, parseOwnName } from './own-name.ts';
 import { ownRecordsProbe, parseOwnRecords } from './own-records.ts';
-import { parsePorts, plainPort, portsProbe } from './ports.ts';
+import { parsePorts, plainPort } from './ports.ts';
 import { readProcesses } from './process-reading.ts';
 import { processesProbe } from './processes.ts';
 import { parseRdma, rdmaProbe } from './rdma.ts';
@@ -27,7 +27,6 @@ export function probesFor(request: LookRequest): Probe[] {
     gpusProbe,
     processesProbe,
     containersProbe,
-    portsProbe,
     interfacesProbe,
     rdmaProbe,
     disksProbe,
@@ -74,7 +73,7 @@ export function assembleFacts(input: {
   const { outputs, request } = input;
   const of = (probe: Probe) => outputs.get(probe.name);
   const containers = parseContainers(of(containersProbe));
-  const ports = parsePorts(of(portsProbe));
+  const ports = parsePorts(of(processesProbe));
   const sudo = parseSudo(of(sudoProbe));
   const running = (valueIf(containers) ?? [])
     .filter(({ state }) => state === 'running')

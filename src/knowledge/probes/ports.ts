@@ -1,33 +1,37 @@
 import { type Fact, known, type ListeningPort, unknown } from '../../domain/facts.ts';
-import type { Probe, ProbeOutput } from '../../domain/probe.ts';
+import type { ProbeOutput } from '../../domain/probe.ts';
 import { gaveNothing, linesOf, printable, wholeNumber } from './output.ts';
 
-/** Listening TCP sockets. `-e` tells the cgroup of another user's socket, where its pid needs root. */
-export const portsProbe: Probe = {
-  name: 'ports',
-  timeoutSeconds: 4,
-  script: String.raw`
-out=
-if command -v ss >/dev/null 2>&1; then
-  out=$(ss -ltnpeH 2>/dev/null) && [ -n "$out" ] || out=$(ss -ltnpH 2>/dev/null) && [ -n "$out" ] || out=$(ss -ltnp 2>/dev/null)
-fi
-if [ -n "$out" ]; then
-  printf '%s\n' "$out" | sed 's/^/ss /'
-else
+/**
+ * sh: prints the listening TCP sockets, a line each. `-e` tells the cgroup of another user's socket, where its pid
+ * needs root. Part of the processes probe, which looks closer at whoever listens.
+ */
+export const PORTS_SH = String.raw`
+ports() {
+  out=
+  if command -v ss >/dev/null 2>&1; then
+    out=$(ss -ltnpeH 2>/dev/null) && [ -n "$out" ] || out=$(ss -ltnpH 2>/dev/null) && [ -n "$out" ] || out=$(ss -ltnp 2>/dev/null)
+  fi
+  if [ -n "$out" ]; then
+    echo read ss
+    printf '%s\n' "$out" | head -n 2000 | sed 's/^/ss /'
+    return
+  fi
   for f in tcp tcp6; do
-    [ -r "$R/proc/net/$f" ] && echo "read $f" && awk '$4 == "0A" {print "hex", $2, $8}' "$R/proc/net/$f"
+    [ -r "$R/proc/net/$f" ] && echo "read $f" && awk '$4 == "0A" {print "hex", $2}' "$R/proc/net/$f"
   done
-fi
-`,
-};
+}
+`;
 
 /** A listening port with the unit or container it belongs to, where only the cgroup tells. */
 export type SeenPort = ListeningPort & { readonly cgroup: string | undefined };
 
-/** Rows of `ss -ltnpe`, or of /proc/net/tcp, → listening ports. */
+/** Rows of `ss -ltnpe`, or of /proc/net/tcp, → listening ports; of the processes probe those that begin with `L`. */
 export function parsePorts(output: ProbeOutput | undefined): Fact<readonly SeenPort[]> {
-  const lines = output ? linesOf(output.stdout) : [];
-  if (lines.length === 0) return gaveNothing(output, 'listening ports');
+  const lines = (output ? linesOf(output.stdout) : []).flatMap((line) =>
+    line.startsWith('L ') ? [line.slice(2)] : [],
+  );
+  if (!lines.some((line) => line.startsWith('read '))) return gaveNothing(output, 'listening ports');
   const seen = lines.flatMap((line) => {
     if (line.startsWith('ss ')) return fromSs(line.slice(3));
     if (line.startsWith('hex ')) return fromHex(line.slice(4));

@@ -1,5 +1,6 @@
 import type { Probe } from '../../domain/probe.ts';
 import { SMI_SH } from './nvidia-smi.ts';
+import { PORTS_SH } from './ports.ts';
 
 /** Processes with at least this much memory of their own are looked at more closely. */
 const LARGE_KIB = 256 * 1024;
@@ -10,6 +11,7 @@ const LARGE_KIB = 256 * 1024;
  *     T uptime ticks-per-second                                      O own cgroup line
  *     P pid ppid group session uid resident-KiB start-ticks name     every process that has memory
  *     C pid cgroup line     X pid environ-readable arguments         the ones that matter; arguments end in \001
+ *     L listening socket                                             see ports.ts
  *     R code                A compute-apps row                       from nvidia-smi
  *     U|V key=value         systemd's view of their units: the system's, this user's own
  *     W uid name            E                                        users; the end was reached
@@ -20,7 +22,7 @@ const LARGE_KIB = 256 * 1024;
 export const processesProbe: Probe = {
   name: 'processes',
   timeoutSeconds: 12,
-  script: String.raw`${SMI_SH}
+  script: String.raw`${SMI_SH}${PORTS_SH}
 read -r up rest <"$R/proc/uptime" && printf 'T %s %s\n' "$up" "$(getconf CLK_TCK 2>/dev/null || echo 100)"
 sed 's/^/O /' "$R/proc/self/cgroup" 2>/dev/null
 table=$(awk 'BEGIN {
@@ -78,7 +80,12 @@ details() {
     echo
   done 2>/dev/null
 }
-first=$(details "$(printf '%s\n' "$table" | awk '$1 == "P" && $7 >= ${String(LARGE_KIB)} {print $2}' | head -n 100 | tr '\n' ' ')")
+listening=$(ports)
+printf '%s\n' "$listening" | sed 's/^/L /'
+first=$(details "$({
+  printf '%s\n' "$table" | awk '$1 == "P" && $7 >= ${String(LARGE_KIB)} {print $2}' | head -n 100
+  printf '%s\n' "$listening" | grep -o 'pid=[0-9]*,fd=' | sed 's/[^0-9]//g' | sort -u | head -n 100
+} | tr '\n' ' ')")
 seen=$(printf '%s\n' "$first" | awk '$1 == "X" {printf " %s", $2}')
 printf '%s\n' "$first"
 apps=$(smi --query-compute-apps=pid,gpu_uuid,used_memory,process_name --format=csv,noheader,nounits); rc=$?
