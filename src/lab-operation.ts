@@ -35,7 +35,11 @@ export const lab: Operation<typeof inputs.lab> = {
         const story = findStory(input.story ?? 'clean-start');
         const folder = input.dir ?? labFolder();
         mkdirSync(folder, { recursive: true, mode: 0o700 });
-        const handle = await labUp({ folder, story: story.name, seed: input.seed });
+        const handle = await labUp({
+          folder,
+          story: story.name,
+          ...(input.seed === undefined ? {} : { seed: input.seed }),
+        });
         return said(
           `${story.title}\n${handle.story.hosts.map((host) => host.name).join(' and ')} run on this machine; ${folder} holds cluster.yaml and recipe.yaml.`,
           folder,
@@ -75,7 +79,11 @@ function labFolder(): string {
   return join(tmpdir(), `firstlight-lab-${userInfo().username}`);
 }
 
-type StoryInput = { readonly dir?: string | undefined; readonly seed: number; readonly keep: boolean };
+type StoryInput = {
+  readonly dir?: string | undefined;
+  readonly seed?: number | undefined;
+  readonly keep: boolean;
+};
 
 /**
  * Lives through a story: the lab up, the ordinary operations, the lab down. The person of the story answers
@@ -84,7 +92,11 @@ type StoryInput = { readonly dir?: string | undefined; readonly seed: number; re
 async function tell(named: Story, input: StoryInput, outer: World): Promise<Answer> {
   const folder = input.dir ?? mkdtempSync(join(tmpdir(), `firstlight-${named.name}-`));
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const handle = await labUp({ folder, story: named.name, seed: input.seed });
+  const handle = await labUp({
+    folder,
+    story: named.name,
+    ...(input.seed === undefined ? {} : { seed: input.seed }),
+  });
   const { story } = handle;
   const events: Event[] = [];
   const world: OpenWorld = makeWorld({

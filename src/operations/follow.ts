@@ -1,5 +1,5 @@
 import { diagnose, failed, fatalLine } from '../diagnosis/diagnose.ts';
-import { newTracker, splitLog, trackLine } from '../diagnosis/stages.ts';
+import { endLog, newTracker, splitLog, trackLine } from '../diagnosis/stages.ts';
 import type { Evidence, LogLine } from '../domain/evidence.ts';
 import type { NodeFacts } from '../domain/facts.ts';
 import type { Service } from '../domain/plan.ts';
@@ -148,7 +148,7 @@ export async function followAttempt(
         await world.clock.wait(1000, signal).catch(() => undefined); // the loop ends by the signal
         continue;
       }
-      if (carry !== '') take(service, [carry]);
+      take(service, endLog(carry, stamped));
       const code = end.kind === 'ended' ? end.code : undefined;
       ended.set(service.rank, { code, requested: false, at: world.clock.now() });
       recorder.emit({

@@ -90,7 +90,7 @@ export const inputs = {
       .number()
       .int()
       .min(0)
-      .default(0)
+      .optional()
       .describe('changes names, users, ports, addresses and sizes'),
     keep: z.boolean().default(false).describe('leave the lab running after the story'),
   }),
