@@ -2,7 +2,7 @@ import type { EngineWorld } from './engine-world.ts';
 import { gpuFreeBytes, WorldError } from './engine-world.ts';
 import { connectFullMesh } from './gloo.ts';
 import { Group } from './group.ts';
-import { CONTEXT_BYTES } from './memory-model.ts';
+import { CONTEXT_BYTES, GIB } from './memory-model.ts';
 import type { Pace } from './pace.ts';
 import { cudaOutOfMemory, PythonError, type Site, torchOutOfMemory } from './python-error.ts';
 import { rendezvous, type Store } from './store.ts';
@@ -12,6 +12,8 @@ export type Env = Readonly<Record<string, string | undefined>>;
 /** One rank's memory on its GPU, grown step by step; refusals become the errors that CUDA and torch have for them. */
 export class Device {
   bytes = 0;
+  /** How much of a big machine's overheads this one has: a host of a few GiB, under test, must not drown in them. */
+  share = 1;
   readonly world: EngineWorld;
   readonly #visible: boolean;
   /** `FIRSTLIGHT_LAB_GPUS=none`: a container that was given no GPU. */
@@ -23,9 +25,11 @@ export class Device {
   /** The context: torch.cuda.set_device. */
   async open(): Promise<void> {
     if (!this.#visible) throw new PythonError('set-device', 'RuntimeError', 'No CUDA GPUs are available');
+    this.share = Math.min(1, (await this.world.memory()).totalBytes / (64 * GIB));
+    const bytes = CONTEXT_BYTES * this.share;
     try {
-      await this.world.hold(CONTEXT_BYTES, true);
-      this.bytes = CONTEXT_BYTES;
+      await this.world.hold(bytes, true);
+      this.bytes = bytes;
     } catch (error) {
       if (!(error instanceof WorldError)) throw error;
       if (error.code === 'out-of-memory') throw cudaOutOfMemory('set-device');

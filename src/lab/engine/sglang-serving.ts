@@ -4,7 +4,7 @@ import { type Listener, WorldError } from './engine-world.ts';
 import { Generator } from './generation.ts';
 import type { Group } from './group.ts';
 import type { Model } from './model-folder.ts';
-import type { SglangPlace, SglangRun } from './sglang.ts';
+import type { SglangPlace, SglangRun } from './sglang-place.ts';
 
 type Serving = {
   readonly run: SglangRun;
@@ -15,7 +15,8 @@ type Serving = {
   readonly contextTokens: number;
 };
 
-const KILLED = -9;
+/** The exit "code" of a tree that ends by its own SIGKILL. */
+export const KILLED = -9;
 
 /** The head: HTTP, warm-up, service, and the drained stop that ends by killing its own tree. */
 export async function serveHead(serving: Serving): Promise<number> {

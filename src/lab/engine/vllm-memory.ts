@@ -24,9 +24,10 @@ const ACTIVATION_BYTES = 1.4 * GIB;
 export function kvBudget(
   model: Model,
   split: Split,
-  { requestedBytes, graphBytes }: { readonly requestedBytes: number; readonly graphBytes: number },
+  of: { readonly requestedBytes: number; readonly graphBytes: number; readonly share: number },
 ): number {
-  return requestedBytes - rankWeightBytes(model, split) - NON_TORCH_BYTES - ACTIVATION_BYTES - graphBytes;
+  const overhead = (NON_TORCH_BYTES + ACTIVATION_BYTES) * of.share + of.graphBytes;
+  return of.requestedBytes - rankWeightBytes(model, split) - overhead;
 }
 
 export type KvPlan = { readonly tokens: number; readonly maxModelLen: number; readonly concurrency: number };

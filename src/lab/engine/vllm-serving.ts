@@ -2,7 +2,8 @@ import { createServer } from 'node:http';
 import { api } from './api.ts';
 import type { Listener } from './engine-world.ts';
 import { Generator } from './generation.ts';
-import { refuse, type VllmPlace, type VllmRun, type VllmUp, waitForEver } from './vllm.ts';
+import type { VllmPlace, VllmRun } from './vllm-place.ts';
+import { type VllmUp, waitForEver } from './vllm-start.ts';
 
 type Serving = VllmUp & { readonly run: VllmRun; readonly place: VllmPlace };
 
@@ -14,6 +15,11 @@ const ROUTES = [
   '/v1/completions, Methods: POST',
   '/v1/chat/completions, Methods: POST',
 ];
+
+/** Bound but not listening: a client finds nobody there. */
+export function refuse(socket: { destroy(): unknown }): void {
+  socket.destroy();
+}
 
 /** The head: the API from the engine's readiness to SIGTERM; 0 in the end. */
 export async function serveHead(serving: Serving, listener: Listener): Promise<number> {
