@@ -110,7 +110,7 @@ const PROCESSES: readonly Pretended[] = [
     cgroup: '0::/',
     args: ['python', 'train.py', 'HF_TOKEN=hf_abcdefghijklmnopqrstuv'],
   },
-  // A job of two processes that were started together, a shell above them that is only a shell.
+  // A job of two processes; the script above them, of the same process group, holds nothing itself.
   { pid: 5000, name: 'bash', uid: 1000, residentKib: 4000, start: 61000, cgroup: SESSION, args: ['-bash'] },
   {
     pid: 5001,

@@ -43,7 +43,10 @@ describe('interfaces', () => {
 
   it('reads the plain words of an ip that knows no -j', () => {
     const text = sample('net/ip-s-link-gb10-no-cable.txt').replace(/^/gm, 'text ');
-    const addressed = `${text}\ntext     inet 10.0.0.2/24 brd 10.0.0.255 scope global docker0\ntext     inet6 fe80::1/64 scope link\nroute 192.168.200.13 192.168.200.13 via 10.0.0.1 dev enP7s7 src 10.0.0.2 uid 0\n`;
+    const tunnel =
+      'text 9: tun0: <POINTOPOINT,UP,LOWER_UP> mtu 1400 qdisc\ntext     inet 10.0.0.2 peer 10.0.0.1/32 scope global tun0\ntext     inet6 fe80::1/64 scope link\n';
+    const route = 'route 192.168.200.13 192.168.200.13 via 10.0.0.1 dev enP7s7 src 10.0.0.2 uid 0\n';
+    const addressed = `${text}\n${tunnel}${route}`;
     expectGolden('interfaces-plain', parseInterfaces(outputOf(addressed), peers));
   });
 

@@ -107,14 +107,27 @@ export function programProtection(member: Member): string | undefined {
   return protectedWhy(member.row.name) ?? protectedWhy(baseName(member.details.args[0] ?? ''));
 }
 
-/** The top of a job: up through parents of the same process group and user. The probe does the same in awk. */
+/** Memory of its own from which on a process is a holder, if no GPU knows it: the probe looks at no smaller one. */
+const LARGE_BYTES = 2 ** 28;
+
+/** Whether a process holds memory worth telling: its own, or a GPU's. */
+export function isHolding(row: ProcessRow, reading: ProcessReading): boolean {
+  return row.residentBytes >= LARGE_BYTES || (reading.gpuBytes.known && reading.gpuBytes.value.has(row.pid));
+}
+
+/**
+ * The top of a job: the farthest ancestor of the same process group and user that itself holds memory, which is
+ * whom to ask to end, as it ends its children. A shell above it would end alone and leave the memory held.
+ */
 export function topOf(row: ProcessRow, reading: ProcessReading): number {
   let top = row;
+  let at = row;
   for (let depth = 0; depth < 50; depth++) {
-    const up = reading.rows.get(top.parent);
-    if (up === undefined || up.pid <= 1 || top.group < 1 || up.group !== top.group || up.uid !== top.uid)
+    const up = reading.rows.get(at.parent);
+    if (up === undefined || up.pid <= 1 || row.group < 1 || up.group !== row.group || up.uid !== row.uid)
       break;
-    top = up;
+    at = up;
+    if (isHolding(up, reading)) top = up;
   }
   return top.pid;
 }

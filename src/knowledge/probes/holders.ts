@@ -5,6 +5,7 @@ import {
   containerOf,
   type HolderInput,
   holderKey,
+  isHolding,
   isSeparate,
   type Member,
   membersOf,
@@ -12,9 +13,6 @@ import {
 } from './holder-member.ts';
 import { identityOf, nameOf, ownerOf, unitState, whyProtected } from './holder-owner.ts';
 import type { ProcessReading, ProcessRow } from './process-reading.ts';
-
-/** Memory of its own from which on a process is a holder, if no GPU knows it: the probe looks at no smaller one. */
-const LARGE_BYTES = 2 ** 28;
 
 /** Processes of one owner → one holder each, largest first. */
 export function holdersFrom(input: HolderInput): Fact<readonly Holder[]> {
@@ -39,7 +37,7 @@ export function holdersFrom(input: HolderInput): Fact<readonly Holder[]> {
  * in the way as memory can. The rest was looked at for its name alone (a unit's main process, the top of a job).
  */
 function isWorthNaming(members: readonly Member[], holder: Holder, reading: ProcessReading): boolean {
-  if (members.some(({ row }) => hasApp(reading, row.pid) || row.residentBytes >= LARGE_BYTES)) return true;
+  if (members.some(({ row }) => isHolding(row, reading))) return true;
   return (
     holder.listens.length > 0 && holder.protectedWhy === undefined && holder.owner.kind !== 'untouchable'
   );
@@ -82,10 +80,6 @@ function mainOf(members: readonly Member[], reading: ProcessReading, input: Hold
   const [main] = [...members].sort((a, b) => Number(wanted(b)) - Number(wanted(a)) || size(b) - size(a));
   if (main === undefined) throw new Error('a holder without a process');
   return main;
-}
-
-function hasApp(reading: ProcessReading, pid: number): boolean {
-  return reading.gpuBytes.known && reading.gpuBytes.value.has(pid);
 }
 
 function sumGpu(members: readonly Member[], reading: ProcessReading): Fact<number> {

@@ -49,28 +49,10 @@ table=$(awk 'BEGIN {
   }
 }' "$R"/proc/[0-9]* 2>/dev/null)
 printf '%s\n' "$table"
-# A job is asked at its top: whoever started the process within the same process group, as the same user.
-tops() {
-  printf '%s\n' "$table" | awk -v want="$1" -v seen=" $2 " '
-    $1 == "P" { ppid[$2] = $3; group[$2] = $4; uid[$2] = $6 }
-    function once(pid) { if (index(seen, " " pid " ") == 0) { seen = seen pid " "; print pid } }
-    END {
-      n = split(want, list, " ")
-      for (i = 1; i <= n; i++) {
-        pid = list[i]; if (!(pid in ppid)) continue
-        once(pid)
-        for (depth = 0; depth < 50; depth++) {
-          up = ppid[pid]
-          if (up <= 1 || !(up in ppid) || group[pid] < 1 || group[up] != group[pid] || uid[up] != uid[pid]) break
-          pid = up
-        }
-        once(pid)
-      }
-    }'
-}
 seen=
 details() {
-  for p in $(tops "$1" "$seen"); do
+  for p in $1; do
+    case " $seen " in *" $p "*) continue ;; esac
     seen="$seen $p"
     # A process that ends between two reads leaves no line, or a line without its text.
     sed "s/^/C $p /" "$R/proc/$p/cgroup" || continue
