@@ -304,6 +304,84 @@ test('where a person sits at the terminal a password can be asked for', async ()
   expect(options?.askPassword).toBeDefined();
 });
 
+test('an unknown host key is asked about on a terminal, and only yes trusts it', async () => {
+  const failing = operation('status', async () => {
+    throw new UserError(
+      'host-key-unknown',
+      'spark-b shows a host key that is not known (ED25519 SHA256:abc+/d=)',
+      'Compare the fingerprint with its own.',
+    );
+  });
+  const stdin = new Terminal();
+  const stderr = new Terminal();
+  stdin.write('y\n');
+  const asked = await run(['status'], [failing], { stdin, stderr });
+  expect(asked.code).toBe(2);
+  expect(asked.stderr).toContain('Trust SHA256:abc+/d= for spark-b?');
+  const trusted = new Terminal();
+  trusted.write('yes\n');
+  let runs = 0;
+  const once = operation('status', async (input, world) => {
+    runs += 1;
+    return runs === 1 ? failing.run(input, world) : RUNS;
+  });
+  const { code, accepted } = await run(['status'], [once], { stdin: trusted, stderr: new Terminal() });
+  expect({ code, runs, accepted }).toEqual({ code: 0, runs: 2, accepted: ['spark-b SHA256:abc+/d='] });
+});
+
+test('without a terminal an unknown host key is exit 2 with the flag that accepts it', async () => {
+  const failing = operation('status', async () => {
+    throw new UserError('host-key-unknown', 'spark-b shows SHA256:abc', 'compare it');
+  });
+  const refused = await run(['status'], [failing]);
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toContain('--accept-host-key NODE=SHA256:abc');
+  const given = await run(['status', '--accept-host-key', 'spark-b=SHA256:abc'], all);
+  expect(given.accepted).toEqual(['spark-b SHA256:abc']);
+  expect((await run(['status', '--accept-host-key', 'elsewhere=SHA256:abc'], all)).code).toBe(2);
+});
+
+test('init asks for its hosts on a terminal when none are given', async () => {
+  const stdin = new Terminal();
+  const answers = [
+    'spark-a\n',
+    'aurora@10.1.230.180\n',
+    '\n',
+    'spark-b\n',
+    '192.168.200.13\n',
+    'spark-a\n',
+    '\n',
+  ];
+  const stderr = new Terminal();
+  stderr.on('data', (chunk: Buffer) => {
+    if (chunk.toString().trimEnd().endsWith('>')) stdin.write(answers.shift() ?? '\n');
+  });
+  let nodes: unknown;
+  const init = operation('init', async (input) => {
+    nodes = Reflect.get(Object(input), 'nodes');
+    return RUNS;
+  });
+  await run(['init'], [init], { stdin, stderr });
+  expect(nodes).toEqual(['spark-a=aurora@10.1.230.180', 'spark-b=192.168.200.13,jump=spark-a']);
+});
+
+test('Ctrl-C stops the work where it is safe, a second one leaves at once', async () => {
+  const waiting = operation('status', async (_input, world) => {
+    setTimeout(() => process.emit('SIGINT'), 5);
+    await world.clock.wait(5000, world.signal);
+    return RUNS;
+  });
+  const { code, stderr } = await run(['status'], [waiting]);
+  expect(code).toBe(2);
+  expect(stderr).toContain('Ctrl-C again leaves at once');
+  const stubborn = operation('status', async () => {
+    process.emit('SIGINT');
+    process.emit('SIGINT');
+    return RUNS;
+  });
+  expect((await run(['status'], [stubborn])).left).toEqual([130]);
+});
+
 test('completion scripts are made from the program', async () => {
   const bash = await run(['completion', 'bash'], all);
   expect(bash.stdout).toContain('--max-tokens');

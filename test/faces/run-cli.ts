@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream';
-import { type CliWorldOptions, runCli } from '../../src/faces/cli/run.ts';
+import { runCli } from '../../src/faces/cli/run.ts';
+import type { CliWorldOptions } from '../../src/faces/cli/session.ts';
 import { inputs } from '../../src/operations/inputs.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import { pretendWorld } from '../pretend/pretend-world.ts';
@@ -28,6 +29,10 @@ export type Ran = {
   readonly stdout: string;
   readonly stderr: string;
   readonly options: CliWorldOptions | undefined;
+  /** "NODE FINGERPRINT" of every host key that was accepted. */
+  readonly accepted: readonly string[];
+  /** Codes with which the process was to end at once. */
+  readonly left: readonly number[];
 };
 
 /** Runs the face with these operations; pipes unless terminals are given. */
@@ -41,6 +46,8 @@ export async function run(
   } = {},
 ): Promise<Ran> {
   let options: CliWorldOptions | undefined;
+  const accepted: string[] = [];
+  const left: number[] = [];
   const stdout = new PassThrough();
   const stderr = more.stderr ?? new PassThrough();
   const texts = { stdout: '', stderr: '' };
@@ -54,17 +61,17 @@ export async function run(
     operations,
     makeWorld: (given) => {
       options = given;
-      return pretendWorld(given);
+      return pretendWorld(given, (key) => accepted.push(key));
     },
     version: '0.1.0',
     stdin: more.stdin ?? new PassThrough(),
     stdout,
     stderr,
     env: { LANG: 'C.UTF-8', ...more.env },
-    exit: () => {},
+    exit: (status) => left.push(status),
   });
   await new Promise((resolve) => setImmediate(resolve));
-  return { code, ...texts, options };
+  return { code, ...texts, options, accepted, left };
 }
 
 /** An operation of the real input schemas whose work the test gives. */

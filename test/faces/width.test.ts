@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { clean, safeJson } from '../../src/faces/cli/clean.ts';
 import { drawsColor } from '../../src/faces/cli/color.ts';
 import { drawsUnicode } from '../../src/faces/cli/glyphs.ts';
-import { mayDraw } from '../../src/faces/cli/run.ts';
+import { mayDraw } from '../../src/faces/cli/may-draw.ts';
 import { fill, truncate, width, wrap, wrapAdvice } from '../../src/faces/cli/width.ts';
 import { Terminal } from './run-cli.ts';
 

@@ -31,18 +31,25 @@ export function memoryJournal(): Journal {
 }
 
 /** A world without hosts, for faces: a journal, a clock, a signal. */
-export function pretendWorld(options: {
-  readonly signal: AbortSignal;
-  readonly live: (update: Live) => void;
-  readonly onEvent: (event: Event) => void;
-}): World & { close(): void } {
+export function pretendWorld(
+  options: {
+    readonly signal: AbortSignal;
+    readonly live: (update: Live) => void;
+    readonly onEvent: (event: Event) => void;
+  },
+  accepted: (key: string) => void = () => {},
+): World & { close(): void } {
   const journal = memoryJournal();
   journal.subscribe(options.onEvent);
   return {
-    cluster: { name: 'sparks', file: '/nowhere/cluster.yaml', nodes: [] },
+    cluster: {
+      name: 'sparks',
+      file: '/nowhere/cluster.yaml',
+      nodes: ['spark-a', 'spark-b'].map((name) => ({ name, ssh: name })),
+    },
     clusterFile: '/nowhere/cluster.yaml',
-    hosts: noHosts(),
-    openHosts: noHosts,
+    hosts: noHosts(accepted),
+    openHosts: () => noHosts(accepted),
     secrets: { value: () => undefined, sudoPassword: async () => undefined, all: () => [] },
     journal,
     clock: {
@@ -65,12 +72,12 @@ export function pretendWorld(options: {
   };
 }
 
-function noHosts(): World['hosts'] {
+function noHosts(accepted: (key: string) => void): World['hosts'] {
   return {
     all: [],
     of: (node) => {
       throw new Error(`no node ${node}`);
     },
-    acceptHostKey: async () => {},
+    acceptHostKey: async (node, fingerprint) => accepted(`${node} ${fingerprint}`),
   };
 }

@@ -9,6 +9,8 @@ import { finish, type Style } from './style.ts';
 
 /** Where progress goes while an operation works: JSON lines, plain lines, or the live view. */
 export type Progress = {
+  /** Whether it draws over itself, so that nothing else may write there. */
+  readonly draws: boolean;
   readonly event: (event: Event) => void;
   readonly live: (update: Live) => void;
   /** State of every run seen, in the order they began. */
@@ -45,6 +47,7 @@ export function newStates(): {
 export function jsonProgress(write: (text: string) => void): Progress {
   const states = newStates();
   return {
+    draws: false,
     event: (event) => {
       states.take(event);
       write(`${safeJson(event)}\n`);
@@ -80,6 +83,7 @@ export function plainProgress(
   );
   timer.unref();
   return {
+    draws: false,
     event: (raw) => {
       const event = cleanAll(raw);
       const { before, after } = states.take(event);
@@ -101,6 +105,7 @@ export function plainProgress(
 export function liveProgress(view: LiveView): Progress {
   const states = newStates();
   return {
+    draws: true,
     event: (raw) => {
       const event = cleanAll(raw);
       const { before, after } = states.take(event);

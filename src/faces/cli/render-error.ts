@@ -14,7 +14,10 @@ export function renderUserError(error: UserError, changed: boolean, style: Style
     index === 0 ? `${paint.bad(mark)}${paint.strong(line)}` : `${indent}${line}`,
   );
   const hint = clean(error.hint);
+  const key =
+    error.code === 'host-key-unknown' ? /SHA256:[A-Za-z0-9+/=]+/.exec(error.message)?.[0] : undefined;
   if (hint !== '') lines.push(...wrapAdvice(`do: ${hint}`, room).map((line) => `${indent}${line}`));
+  if (key !== undefined) lines.push(`${indent}or, once compared, add: --accept-host-key NODE=${key}`);
   lines.push(paint.quiet(`${indent}${CHANGED[changed ? 'yes' : 'no']}`));
   return finish(lines, style);
 }

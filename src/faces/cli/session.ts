@@ -1,0 +1,220 @@
+import type { Event } from '../../domain/event.ts';
+import type { Report } from '../../domain/report.ts';
+import { UserError } from '../../domain/user-error.ts';
+import type { Answer, Operation } from '../../operations/operation.ts';
+import type { Live, World } from '../../operations/world.ts';
+import { cleanAll, safeJson } from './clean.ts';
+import { type Interrupt, listenForInterrupt } from './interrupt.ts';
+import { createLiveView } from './live-screen.ts';
+import { mayDraw } from './may-draw.ts';
+import { jsonProgress, liveProgress, type Progress, plainProgress } from './output.ts';
+import type { Globals } from './program.ts';
+import { newQuestions, unknownKey } from './questions.ts';
+import { renderReport } from './render.ts';
+import { renderRun } from './render-run.ts';
+import type { SecretInput } from './secret.ts';
+import { streamTo } from './stream.ts';
+import { type Style, styleOf } from './style.ts';
+
+/** What the face needs to know to have a World made. */
+export type CliWorldOptions = {
+  readonly cluster: string;
+  readonly sudoPasswordFiles: readonly string[];
+  /** Asks a person for sudo's password; absent where nobody sits at the terminal. */
+  readonly askPassword?: (node: string) => Promise<string | undefined>;
+  readonly live: (update: Live) => void;
+  readonly onEvent: (event: Event) => void;
+  readonly signal: AbortSignal;
+  readonly env: Env;
+};
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export type Output = NodeJS.WritableStream & {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+};
+
+export type CliParts = {
+  readonly makeWorld: (options: CliWorldOptions) => World & { close(): void };
+  readonly operations: readonly Operation[];
+  readonly version: string;
+  readonly stdin: SecretInput;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly env: Env;
+  /** Ends the process at once; `process.exit` when left out. */
+  readonly exit?: (code: number) => void;
+};
+
+/** What is known when it went wrong: whether a step was carried out on any host. */
+export type Told = { changed: boolean };
+
+/** Operations whose JSON is their events, one a line. */
+const TOLD_AS_EVENTS = new Set(['up', 'down', 'restore']);
+/** Host keys that one command may ask about, one after the other. */
+const MOST_KEYS = 16;
+
+/** Carries one operation out: shows its progress, puts its questions, prints its result. Gives the exit code. */
+export async function carryOut(
+  operation: Operation,
+  given: Readonly<Record<string, unknown>>,
+  globals: Globals,
+  parts: CliParts,
+  told: Told,
+): Promise<number> {
+  const { stdin, stdout, stderr, env } = parts;
+  const asEvents =
+    TOLD_AS_EVENTS.has(operation.name) || (operation.name === 'lab' && given['action'] === 'story');
+  const interactive = stdin.isTTY === true && stderr.isTTY === true && !globals.json;
+  const style = (): Style => styleOf(stdout, env, Date.now(), globals.verbose);
+  const progress = progressFor(parts, globals, asEvents);
+  const interrupt = listen(parts, globals, progress);
+  const questions = newQuestions({
+    input: stdin,
+    write: (text) => void stderr.write(text),
+    style: () => styleOf(stderr, env, Date.now(), globals.verbose),
+    signal: interrupt.signal,
+    interrupt: interrupt.press,
+    pause: progress.pause,
+  });
+  // On a terminal `up` waits for the answer that this face asks for; with --wait somebody else is asked.
+  const asks = interactive && operation.name === 'up' && given['wait'] !== true;
+  const followed = operation.name === 'logs' && given['follow'] === true;
+  const stream = streamTo((text) => void stdout.write(text), style());
+  let broken: unknown;
+
+  const onEvent = (event: Event): void => {
+    if (event.type === 'step-ended' && event.result === 'done') told.changed = true;
+    questions.withdraw(event.run);
+    progress.event(event);
+    if (event.type !== 'consent-asked' || !asks) return;
+    const state = progress.states().find((one) => one.run === event.run);
+    questions.consent(event, state, world).catch((error: unknown) => {
+      broken = error; // a mistake of ours in the question must not leave the run waiting for ever
+      interrupt.press();
+    });
+  };
+  const live = (update: Live): void => {
+    if (globals.json) return;
+    if (update.kind === 'text') stream.text(update.part, update.text);
+    else if (update.kind === 'lines' && followed) stream.lines(update);
+    else progress.live(update);
+  };
+  const world = parts.makeWorld({
+    cluster: globals.cluster ?? env['FIRSTLIGHT_CLUSTER'] ?? 'cluster.yaml',
+    sudoPasswordFiles: globals.sudoPasswordFiles,
+    live,
+    onEvent,
+    signal: interrupt.signal,
+    env,
+    ...(interactive ? { askPassword: questions.password } : {}),
+  });
+  try {
+    const nodes = interactive && operation.name === 'init' && given['nodes'] === undefined;
+    const input = parseInput(operation, {
+      ...(asks ? { wait: true } : {}),
+      ...given,
+      ...(nodes ? { nodes: await questions.nodes() } : {}),
+    });
+    for (const key of globals.acceptHostKeys) await acceptKey(key, world);
+    const answer = await runTrusting(input);
+    progress.stop();
+    if (broken !== undefined) throw broken;
+    print(answer);
+    return answer.exit;
+  } catch (error) {
+    progress.stop();
+    if (broken !== undefined) throw broken;
+    if (!interrupt.pressed() || error instanceof UserError) throw error;
+    if (followed) return 0;
+    stderr.write('Ended by you. Nothing more was asked of any host.\n');
+    return 2;
+  } finally {
+    interrupt.dispose();
+    world.close();
+  }
+
+  /** Runs the operation, and once more for each host key that the person at the terminal trusts. */
+  async function runTrusting(input: unknown): Promise<Answer> {
+    for (let asked = 0; ; asked += 1) {
+      try {
+        return await operation.run(input, world);
+      } catch (error) {
+        if (!interactive || asked >= MOST_KEYS || !(error instanceof UserError)) throw error;
+        if (error.code !== 'host-key-unknown') throw error;
+        const key = unknownKey(
+          error,
+          world.cluster.nodes.map((node) => node.name),
+        );
+        if (key === undefined || !(await questions.hostKey(key, error))) throw error;
+        await world.hosts.acceptHostKey(key.node, key.fingerprint, { signal: interrupt.signal });
+      }
+    }
+  }
+
+  function print(answer: Answer): void {
+    if (globals.json) {
+      if (!asEvents) stdout.write(`${safeJson(answer.report, 2)}\n`);
+      return;
+    }
+    const states = progress.states();
+    for (const state of states) stdout.write(renderRun(state, style()));
+    if (answer.report.kind === 'run' && states.length > 0) return;
+    if (answer.report.kind === 'logs' && followed) return;
+    const report = cleanAll<Report>(answer.report);
+    stdout.write(renderReport(report, style(), { why: given['why'] === true, streamed: stream.began() }));
+  }
+}
+
+function listen(parts: CliParts, globals: Globals, progress: Progress): Interrupt {
+  return listenForInterrupt({
+    first: () => {
+      progress.interrupted();
+      if (!globals.json && !progress.draws) {
+        parts.stderr.write('\nStopping where it is safe; Ctrl-C again leaves at once.\n');
+      }
+    },
+    leave: () => {
+      progress.stop();
+      parts.stdin.setRawMode?.(false);
+      (parts.exit ?? ((code: number) => process.exit(code)))(130);
+    },
+  });
+}
+
+function progressFor(parts: CliParts, globals: Globals, asEvents: boolean): Progress {
+  const { stdout, stderr, env } = parts;
+  if (globals.json) return jsonProgress(asEvents ? (text) => void stdout.write(text) : () => {});
+  if (asEvents && mayDraw(stderr, env, globals.plain)) {
+    return liveProgress(createLiveView(stderr, env, { now: Date.now }));
+  }
+  const style = styleOf(stderr, env, Date.now(), globals.verbose);
+  return plainProgress((text) => void stderr.write(text), style, { now: Date.now });
+}
+
+/** "spark-b=SHA256:…": written to known_hosts only while the host still shows that very key. */
+async function acceptKey(text: string, world: World): Promise<void> {
+  const at = text.indexOf('=');
+  const node = text.slice(0, at);
+  const known = world.cluster.nodes.map((one) => one.name);
+  if (at < 1 || !known.includes(node) || !text.slice(at + 1).startsWith('SHA256:')) {
+    throw new UserError(
+      'bad-input',
+      `--accept-host-key ${text} is not NODE=SHA256:…`,
+      `nodes are: ${known.join(', ')}; the fingerprint is the one that was shown`,
+    );
+  }
+  await world.hosts.acceptHostKey(node, text.slice(at + 1), { signal: world.signal });
+}
+
+function parseInput(operation: Operation, given: Readonly<Record<string, unknown>>): unknown {
+  const parsed = operation.input.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const said = parsed.error.issues.map((issue) =>
+    issue.path.length === 0 ? issue.message : `${issue.path.map(String).join('.')}: ${issue.message}`,
+  );
+  const hint = `firstlight ${operation.name} --help shows what it takes`;
+  throw new UserError('bad-input', said.join('; '), hint, parsed.error);
+}
