@@ -192,6 +192,9 @@ export type ProcessFiles = {
   readonly startTicks: string;
 };
 
+/** Name of environ while nobody but root could read it; real root may run the lab, so that modes keep nothing shut. */
+export const HIDDEN_ENVIRON = '.environ';
+
 /** proc/PID of one process. */
 export function writeProcessFiles(root: string, of: ProcessFiles): void {
   const folder = join(root, 'proc', String(of.pid));
@@ -212,7 +215,7 @@ export function writeProcessFiles(root: string, of: ProcessFiles): void {
   put('cmdline', of.argv.map((word) => `${word}\0`).join(''));
   put('cgroup', `0::${of.cgroup}\n`);
   put(
-    'environ',
+    of.uid === 1000 ? 'environ' : HIDDEN_ENVIRON,
     Object.entries(of.env)
       .map(([key, value]) => `${key}=${value}\0`)
       .join(''),

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, existsSync, readFileSync, watch, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, watch, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { type Container, type ContainerSpec, Docker } from './docker.ts';
-import { replaceFile, writeHostFiles } from './host-files.ts';
+import { HIDDEN_ENVIRON, replaceFile, writeHostFiles } from './host-files.ts';
 import { Ledger, meminfo } from './ledger.ts';
 import { MODEL_BYTES, writeModel } from './model-files.ts';
 import type { LabInterface, Listener, NetworkTable } from './network-table.ts';
@@ -88,7 +88,7 @@ export class LabHost {
     });
     this.processes = new Processes(root, this.ledger, options.alive, 1000);
     this.sudo = new Sudo(host.sudoPassword);
-    this.images = imagesOf(story, host, random);
+    this.images = imagesOf(story, host);
     this.docker = new Docker(
       {
         start: (container, over) => this.#startContainer(container, over),
@@ -381,7 +381,6 @@ export class LabHost {
       this.#startBare(holder);
     });
     forget = this.#listen(holder, pid);
-    this.#guardEnvironments(this.sudo.rootNow);
   }
 
   #program(holder: StoryHolder, cgroup: string): Program {
@@ -418,11 +417,12 @@ export class LabHost {
     };
   }
 
-  /** environ of other users' processes can be read by root alone. */
+  /** environ of other users' processes can be read by root alone: for others it is not there. */
   #guardEnvironments(root: boolean): void {
     for (const { pid, uid } of this.processes.list) {
-      const file = join(this.root, 'proc', String(pid), 'environ');
-      if (uid !== 1000 && existsSync(file)) chmodSync(file, root ? 0o400 : 0o000);
+      const folder = join(this.root, 'proc', String(pid));
+      const [from, to] = root ? [HIDDEN_ENVIRON, 'environ'] : ['environ', HIDDEN_ENVIRON];
+      if (uid !== 1000 && existsSync(join(folder, from))) renameSync(join(folder, from), join(folder, to));
     }
   }
 
@@ -516,11 +516,11 @@ function containerOf(holder: Extract<StoryHolder, { kind: 'container' }>): Conta
   };
 }
 
-function imagesOf(story: Story, host: StoryHost, random: () => number): readonly LabImage[] {
+function imagesOf(story: Story, host: StoryHost): readonly LabImage[] {
   const engines = story.images.map(
     ({ engine, reference, arch, unsets }): LabImage => ({
       reference,
-      id: `sha256:${hex(random, 64)}`,
+      id: idOf(reference),
       arch,
       bytes: 24_300_000_000,
       entrypoint: ['/opt/nvidia/nvidia_entrypoint.sh'],
@@ -534,7 +534,7 @@ function imagesOf(story: Story, host: StoryHost, random: () => number): readonly
       ? [
           {
             reference: holder.image,
-            id: `sha256:${hex(random, 64)}`,
+            id: idOf(holder.image),
             arch: 'arm64',
             bytes: 9_800_000_000,
             entrypoint: [],
@@ -546,4 +546,9 @@ function imagesOf(story: Story, host: StoryHost, random: () => number): readonly
       : [],
   );
   return [...engines, ...others];
+}
+
+/** The same content has the same id on every host. */
+function idOf(reference: string): string {
+  return `sha256:${hex(randomOf(`image:${reference}`), 64)}`;
 }

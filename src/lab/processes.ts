@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeProcessFiles, writeProcessFiles } from './host-files.ts';
 import type { Ledger } from './ledger.ts';
@@ -46,7 +46,6 @@ export class Processes {
   readonly #entries = new Map<number, Entry>();
   readonly #gpuBytes = new Map<number, number>();
   readonly #children = new Set<ChildProcess>();
-  readonly #mirrored = new Map<number, string>();
   readonly #seen = new Set<number>();
   readonly #candidates = new Set<number>();
   readonly #timer: NodeJS.Timeout;
@@ -143,7 +142,6 @@ export class Processes {
   }
 
   #enter(process: LabProcess, over: Entry['over']): void {
-    this.#mirrored.delete(process.pid);
     removeProcessFiles(this.#root, process.pid);
     writeProcessFiles(this.#root, process);
     this.#entries.set(process.pid, { process, over });
@@ -169,10 +167,11 @@ export class Processes {
     for (const { process } of this.#entries.values()) {
       if (!runs(process.pid, process.startTicks)) this.gone(process.pid, null, null);
     }
-    for (const [pid, ticks] of this.#mirrored) {
-      if (runs(pid, ticks)) continue;
-      this.#mirrored.delete(pid);
-      removeProcessFiles(this.#root, pid);
+    for (const name of readdirSync(join(this.#root, 'proc'))) {
+      const pid = Number(name);
+      if (!Number.isInteger(pid) || this.#entries.has(pid)) continue;
+      const ticks = startTicks(pid);
+      if (ticks === undefined || !runs(pid, ticks)) removeProcessFiles(this.#root, pid);
     }
     this.#mirrorSessions();
   }
@@ -186,7 +185,11 @@ export class Processes {
       const ticks = startTicks(pid);
       if (ticks === undefined || this.#entries.has(pid)) continue;
       if (environmentOf(pid)?.['FIRSTLIGHT_ROOT'] !== this.#root) continue;
-      this.#mirror(pid, ticks);
+      try {
+        this.#mirror(pid);
+      } catch {
+        // The setsid stand-in did the same at the same moment; the folder is there.
+      }
     }
     for (const pid of now) {
       if (this.#seen.has(pid)) continue;
@@ -195,15 +198,16 @@ export class Processes {
     }
   }
 
-  #mirror(pid: number, ticks: string): void {
+  #mirror(pid: number): void {
     const folder = join(this.#root, 'proc', String(pid));
     mkdirSync(folder, { recursive: true });
+    const there = readdirSync(folder);
     for (const name of ['stat', 'cmdline', 'comm', 'environ', 'cwd', 'statm']) {
-      if (!existsSync(join(folder, name))) symlinkSync(`/proc/${pid}/${name}`, join(folder, name));
+      if (!there.includes(name)) symlinkSync(`/proc/${pid}/${name}`, join(folder, name));
     }
+    rmSync(join(folder, 'status'), { force: true });
     writeFileSync(join(folder, 'status'), statusOf(pid, this.#uid));
     writeFileSync(join(folder, 'cgroup'), '0::/user.slice/user-1000.slice/session-1.scope\n');
-    this.#mirrored.set(pid, ticks);
   }
 }
 

@@ -107,7 +107,8 @@ esac
   *)
     folder="$FIRSTLIGHT_ROOT/proc/$$"
     if mkdir "$folder" 2>/dev/null; then
-      for name in stat status statm cmdline comm environ cwd; do ln -s "/proc/$$/$name" "$folder/$name"; done
+      own="/proc/$$"
+      ln -s "$own/stat" "$own/status" "$own/statm" "$own/cmdline" "$own/comm" "$own/environ" "$own/cwd" "$folder/" 2>/dev/null
       echo '0::/user.slice/user-1000.slice/session-1.scope' >"$folder/cgroup"
     fi ;;
 esac

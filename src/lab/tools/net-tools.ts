@@ -170,13 +170,18 @@ export function ss(call: ToolCall): ToolAnswer {
   const long = (name: string): boolean => call.argv.includes(name);
   const header = !(short.includes('H') || long('--no-header'));
   const who = short.includes('p') || long('--processes');
+  const extended = short.includes('e') || long('--extended');
   const listening = short.includes('l') || long('--listening') || short.includes('a');
   const lines = listening
     ? call.host.listeners.map((listener) => {
         const seen = who && listener.pid > 0 && (call.uid === 0 || call.uid === listener.uid);
         const users = seen ? `users:(("${listener.program}",pid=${listener.pid},fd=7))` : '';
         const any = listener.address === '0.0.0.0';
-        return `LISTEN 0      4096   ${`${any ? '0.0.0.0' : listener.address}:${listener.port}`.padStart(24)}      0.0.0.0:*    ${users}`;
+        const cgroup = call.host.processes.find(listener.pid)?.cgroup ?? '/system.slice/ssh.service';
+        const more = extended
+          ? `uid:${listener.uid} ino:${40000 + listener.port} sk:${listener.port} cgroup:${cgroup} <->`
+          : '';
+        return `LISTEN 0      4096   ${`${any ? '0.0.0.0' : listener.address}:${listener.port}`.padStart(24)}      0.0.0.0:*    ${users} ${more}`;
       })
     : [];
   const title =
