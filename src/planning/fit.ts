@@ -28,9 +28,10 @@ export type Need = {
 /** Why no number can be given. */
 export type NoNeed = { readonly why: string };
 
-/** GPU ranks over all nodes. Data parallel replicas of SGLang share the tensor ranks; vLLM's are ranks of their own. */
+/** GPU ranks over all nodes. Over several nodes SGLang's data parallel replicas share the tensor ranks (DP attention). */
 export function worldSize({ layout }: Recipe, engine: EngineName): number {
-  return layout.tensor * layout.pipeline * (engine === 'vllm' ? layout.data : 1);
+  const shared = engine === 'sglang' && layout.nodes > 1;
+  return layout.tensor * layout.pipeline * (shared ? 1 : layout.data);
 }
 
 /** The model as the first node that knows it sees it. */

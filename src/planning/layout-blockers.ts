@@ -73,8 +73,8 @@ function blocks(shape: ModelShape, { layout }: Recipe): readonly Blocker[] {
   const block = shape.quantization?.block;
   if (shape.quantization?.method !== 'fp8' || block === undefined) return [];
   const [rows] = block;
-  // With expert parallelism the experts are dealt out whole.
-  const widths = layout.expert > 1 ? [] : [shape.expertWidth];
+  // With expert parallelism the experts are dealt out whole; a mixture's `intermediate_size` is often unused.
+  const widths = shape.experts === 0 ? [shape.denseWidth] : layout.expert > 1 ? [] : [shape.expertWidth];
   const bad = widths.find(
     (width) => width !== undefined && width > 0 && (width / layout.tensor) % rows !== 0,
   );
@@ -83,8 +83,12 @@ function blocks(shape: ModelShape, { layout }: Recipe): readonly Blocker[] {
     {
       cause: 'tp-breaks-quantization-blocks',
       node: undefined,
-      title: `Experts of width ${bad} are quantised in blocks of ${rows}; tensor ${layout.tensor} leaves ${bad / layout.tensor} per rank, which is no whole number of blocks.`,
-      advice: ['Use a smaller tensor size, or expert parallelism: layout.expert equal to tensor.'],
+      title: `${shape.experts === 0 ? 'Layers' : 'Experts'} of width ${bad} are quantised in blocks of ${rows}; tensor ${layout.tensor} leaves ${bad / layout.tensor} per rank, which is no whole number of blocks.`,
+      advice: [
+        shape.experts === 0
+          ? 'Use a smaller tensor size.'
+          : 'Use a smaller tensor size, or expert parallelism: layout.expert equal to tensor.',
+      ],
       userError: true,
     },
   ];

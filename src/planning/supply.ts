@@ -150,7 +150,7 @@ function dockerBlockers(node: Node, there: ReachedFacts): readonly Blocker[] {
   const refused = /permission denied|group|sudo/i.test(why);
   return [
     {
-      cause: refused ? 'docker-group-missing' : 'nvidia-runtime-not-configured',
+      cause: refused ? 'docker-group-missing' : 'unknown',
       node: node.name,
       title: `Docker on ${node.name} could not be asked: ${why}.`,
       advice: refused

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { Stage } from '../../src/domain/finding.ts';
+import { STAGES, type Stage } from '../../src/domain/finding.ts';
 import type { EngineName } from '../../src/domain/recipe.ts';
 import { engines } from '../../src/knowledge/engines/index.ts';
 
@@ -176,3 +177,22 @@ test('only stages that end by themselves have a limit', () => {
     expect(engine.stallSeconds('weights')).toBeGreaterThan(480);
   }
 });
+
+test.each([
+  { engine: 'sglang', rank: 'head', last: 'serving' },
+  { engine: 'sglang', rank: 'worker', last: 'serving' },
+  { engine: 'vllm', rank: 'head', last: 'serving' },
+  // A headless worker says nothing after its graphs; that it serves is told by the head.
+  { engine: 'vllm', rank: 'worker', last: 'warmup' },
+] as const)(
+  'a healthy $rank of $engine goes through its stages in order, up to $last',
+  ({ engine, rank, last }) => {
+    const file = new URL(`../samples/logs/healthy-${engine}-pair/${rank}.log`, import.meta.url);
+    const seen = readFileSync(file, 'utf8')
+      .split(/\r\n|\n|\r/)
+      .flatMap((line) => engines[engine].landmark(line)?.stage ?? [])
+      .map((stage) => STAGES.indexOf(stage));
+    expect(seen).toEqual([...seen].sort((a, b) => a - b));
+    expect(STAGES[seen.at(-1) ?? 0]).toBe(last);
+  },
+);

@@ -24,10 +24,10 @@ export function programOf(recipe: Recipe, engine: EngineName): readonly string[]
   return words.length === 1 ? [program, 'serve'] : words;
 }
 
-/** Address the rank's HTTP server binds. Outside `loopback` it needs the rank's own fabric address. */
+/** Address the rank's HTTP server binds; loopback where no fabric address is known, never more than was asked for. */
 export function hostOf({ recipe, rank, addresses }: RankInput): string {
   if (recipe.serve.listen === 'all') return '0.0.0.0';
-  if (recipe.serve.listen === 'fabric') return addresses[rank] ?? '0.0.0.0';
+  if (recipe.serve.listen === 'fabric') return addresses[rank] ?? '127.0.0.1';
   return '127.0.0.1';
 }
 
