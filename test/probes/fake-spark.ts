@@ -111,7 +111,16 @@ const PROCESSES: readonly Pretended[] = [
     args: ['python', 'train.py', 'HF_TOKEN=hf_abcdefghijklmnopqrstuv'],
   },
   // A job of two processes; the script above them, of the same process group, holds nothing itself.
-  { pid: 5000, name: 'bash', uid: 1000, residentKib: 4000, start: 61000, cgroup: SESSION, args: ['-bash'] },
+  {
+    pid: 5000,
+    name: 'bash',
+    uid: 1000,
+    residentKib: 4000,
+    group: 5001,
+    start: 61000,
+    cgroup: SESSION,
+    args: ['bash', 'run.sh'],
+  },
   {
     pid: 5001,
     name: 'vllm',

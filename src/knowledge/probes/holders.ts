@@ -34,7 +34,7 @@ export function holdersFrom(input: HolderInput): Fact<readonly Holder[]> {
 
 /**
  * Large ones, whatever they are; small ones only where they listen and could be asked to make way: a port can be
- * in the way as memory can. The rest was looked at for its name alone (a unit's main process, the top of a job).
+ * in the way as memory can. The rest was looked at for its name alone: a unit's main process, or a listener.
  */
 function isWorthNaming(members: readonly Member[], holder: Holder, reading: ProcessReading): boolean {
   if (members.some(({ row }) => isHolding(row, reading))) return true;
