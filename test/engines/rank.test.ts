@@ -109,7 +109,13 @@ test('as a process the program comes from the recipe, its venv, or PATH', () => 
   expect(program({ command: { vllm: '/usr/local/bin/vllm' } })).toBe(
     `/usr/local/bin/vllm serve ${MODEL_PATH} --tensor-parallel-size 2`,
   );
-  expect(program({ command: { vllm: ['python3', '-m', 'x'] } })).toBe(
-    `python3 -m x ${MODEL_PATH} --tensor-parallel-size`,
+  expect(program({ command: { vllm: ['/srv/node', 'engine.js', 'vllm'] } })).toBe(
+    `/srv/node engine.js vllm serve ${MODEL_PATH}`,
+  );
+  expect(program({ command: { vllm: '/opt/v/bin/vllm serve' } })).toMatch(
+    /^\/opt\/v\/bin\/vllm serve \/home/,
+  );
+  expect(program({ command: { vllm: ['python3', '-m', 'vllm.entrypoints.openai.api_server'] } })).toBe(
+    `python3 -m vllm.entrypoints.openai.api_server ${MODEL_PATH} --tensor-parallel-size`,
   );
 });

@@ -11,17 +11,19 @@ export function modelTypeOf(facts: ReachedFacts): string | undefined {
 }
 
 /**
- * The engine's program with its leading arguments. A recipe that names one word names the program, and `serve`
- * follows as both engines want it; several words stand as they are (`python3 -m sglang.launch_server`).
+ * The engine's program with its leading arguments. What the recipe names stands in place of the engine's own name on
+ * PATH, and `serve` follows, unless it is there already or the words start a server module of their own
+ * (`python3 -m sglang.launch_server`).
  */
 export function programOf(recipe: Recipe, engine: EngineName): readonly string[] {
   if (recipe.run.in === 'docker') return [engine, 'serve'];
   const named = recipe.run.command[engine];
   const words = typeof named === 'string' ? named.trim().split(/\s+/) : (named ?? []);
-  const [program] = words;
-  if (program === undefined)
+  if (words.length === 0)
     return [recipe.run.venv === undefined ? engine : `${recipe.run.venv}/bin/${engine}`, 'serve'];
-  return words.length === 1 ? [program, 'serve'] : words;
+  const complete =
+    words.at(-1) === 'serve' || words.some((word) => /\.(?:launch_server|api_server)$/.test(word));
+  return complete ? words : [...words, 'serve'];
 }
 
 /** Address the rank's HTTP server binds; loopback where no fabric address is known, never more than was asked for. */
