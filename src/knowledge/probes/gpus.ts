@@ -12,7 +12,7 @@ export const gpusProbe: Probe = {
   timeoutSeconds: 12,
   script: String.raw`${SMI_SH}
 tagged() { printf '%s\n' "$2" | sed "s/^/$1 /"; }
-n=0; for d in "$R"/proc/driver/nvidia/gpus/*; do [ -d "$d" ] && n=$((n + 1)); done
+n=0; for d in "$R/proc/driver/nvidia/gpus"/*; do [ -d "$d" ] && n=$((n + 1)); done
 [ -d "$R/proc/driver/nvidia/gpus" ] && printf 'listed %s\n' "$n"
 out=$(smi --query-gpu=index,uuid,pci.device_id,memory.total,memory.free,driver_version,name --format=csv,noheader,nounits); rc=$?
 printf 'code %s\n' "$rc"

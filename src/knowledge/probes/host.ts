@@ -18,7 +18,7 @@ printf 'home %s\n' "$(printf %s "$HOME" | tr '\000-\037' ' ')"
 sed -n 's/^PRETTY_NAME=/os /p' "$R/etc/os-release" 2>/dev/null
 sed -n 's/^DGX_SWBUILD_VERSION=/dgx /p; s/^DGX_OTA_VERSION=/dgx /p' "$R/etc/dgx-release" 2>/dev/null
 page=$(getconf PAGESIZE 2>/dev/null) || page=
-[ -n "$page" ] || page=$(awk '/^KernelPageSize/ {print $2 * 1024; exit}' /proc/self/smaps 2>/dev/null)
+[ -n "$page" ] || page=$(awk '/^KernelPageSize/ {print $2 * 1024; exit}' "$R/proc/self/smaps" 2>/dev/null)
 printf 'page %s\n' "$page"
 `,
 };

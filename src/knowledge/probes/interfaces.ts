@@ -8,7 +8,7 @@ export const interfacesProbe: Probe = {
   name: 'interfaces',
   timeoutSeconds: 4,
   script: String.raw`
-for d in "$R"/sys/class/net/*; do
+for d in "$R/sys/class/net"/*; do
   n=${'$'}{d##*/}
   case $n in veth*) continue ;; esac
   m=; s=; o=

@@ -18,7 +18,7 @@ export function parseMeminfo(output: ProbeOutput | undefined): Fact<MemoryFacts>
   const [total, free, available] = ['MemTotal', 'MemFree', 'MemAvailable'].map((key) => values.get(key));
   if (total === undefined) return gaveNothing(output, 'memory');
   if (free === undefined || available === undefined) {
-    return unknown('/proc/meminfo names no MemFree or no MemAvailable');
+    return unknown('meminfo names no MemFree or no MemAvailable');
   }
   return known({
     totalBytes: total,

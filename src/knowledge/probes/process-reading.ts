@@ -57,7 +57,9 @@ export function readProcesses(output: ProbeOutput | undefined): Fact<ProcessRead
   );
   if (rows.size === 0) {
     return unknown(
-      output.timedOut ? 'reading /proc took too long' : firstLine(output.stderr) || '/proc shows no process',
+      output.timedOut
+        ? 'reading the processes took too long'
+        : firstLine(output.stderr) || 'no process could be seen',
     );
   }
   const [uptime, ticks] = (of('T')[0] ?? '').split(' ').map(Number);

@@ -47,7 +47,7 @@ table=$(awk 'BEGIN {
     sub(/.*\) /, "", text); split(text, a, " ")
     print "P", pid, a[2], a[3], a[4], uid, (anon < 0 ? all : anon + shared), a[20], name
   }
-}' "$R"/proc/[0-9]* 2>/dev/null)
+}' "$R/proc"/[0-9]* 2>/dev/null)
 printf '%s\n' "$table"
 seen=
 details() {

@@ -8,7 +8,7 @@ export const rdmaProbe: Probe = {
   timeoutSeconds: 3,
   script: String.raw`
 echo read
-for d in "$R"/sys/class/infiniband/*; do
+for d in "$R/sys/class/infiniband"/*; do
   [ -d "$d/ports" ] || continue
   for p in "$d"/ports/*; do
     st=; ra=; ll=; nd=
