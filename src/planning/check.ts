@@ -10,7 +10,7 @@ import { isUnified } from './fit.ts';
 import { hostBlockers } from './host-blockers.ts';
 import { ownNameOnLoopback } from './warnings.ts';
 
-export type CheckInput = {
+type CheckInput = {
   readonly cluster: Cluster;
   /** The nodes looked at, by rank where there is a recipe; the whole cluster when left out. */
   readonly nodes?: readonly Node[] | undefined;

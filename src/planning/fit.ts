@@ -26,7 +26,7 @@ export type Need = {
 };
 
 /** Why no number can be given. */
-export type NoNeed = { readonly why: string };
+type NoNeed = { readonly why: string };
 
 /** GPU ranks over all nodes. Over several nodes SGLang's data parallel replicas share the tensor ranks (DP attention). */
 export function worldSize({ layout }: Recipe, engine: EngineName): number {
@@ -165,7 +165,7 @@ function graphsOff(recipe: Recipe, engine: EngineName): boolean {
 }
 
 /** Value of `--flag value` or `--flag=value`, the last one, as argparse reads it. */
-export function flagValue(args: readonly string[], flag: string): string | undefined {
+function flagValue(args: readonly string[], flag: string): string | undefined {
   let value: string | undefined;
   args.forEach((arg, index) => {
     if (arg === flag) value = args[index + 1];
@@ -223,7 +223,7 @@ export function isUnified(facts: ReachedFacts): boolean {
 }
 
 /** The GPUs that this node's ranks take: the first ones, as both engines do. */
-export function gpusUsed(facts: ReachedFacts, recipe: Recipe, engine: EngineName): readonly Gpu[] {
+function gpusUsed(facts: ReachedFacts, recipe: Recipe, engine: EngineName): readonly Gpu[] {
   const count = Math.max(1, Math.ceil(worldSize(recipe, engine) / recipe.layout.nodes));
   return [...(valueIf(facts.gpus) ?? [])].sort((a, b) => a.index - b.index).slice(0, count);
 }

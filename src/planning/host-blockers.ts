@@ -110,7 +110,7 @@ function fabricBlockers(nodes: readonly Node[], facts: readonly NodeFacts[]): re
 }
 
 /** Ports that this launch opens, and who is in the way of them. */
-export type PortsInTheWay = {
+type PortsInTheWay = {
   readonly going: ReadonlyMap<string, readonly Going[]>;
   readonly blockers: readonly Blocker[];
 };

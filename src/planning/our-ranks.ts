@@ -2,7 +2,7 @@ import { type Holder, type NodeFacts, type RankRecord, type ReachedFacts, valueI
 import type { EngineName, RecipeEdit } from '../domain/recipe.ts';
 
 /** A rank of firstlight's own that a look found on a node. */
-export type FoundRank = { readonly node: string; readonly record: RankRecord };
+type FoundRank = { readonly node: string; readonly record: RankRecord };
 
 /** Longer than a rank waits for its peers (10 minutes in both engines) less the time to start one more. */
 const PEERLESS_SECONDS = 480;
@@ -24,7 +24,7 @@ function allRanks(facts: readonly NodeFacts[]): readonly FoundRank[] {
 }
 
 /** What runs of a recipe file: the remedies it was started with, and the engine that the list may have come to. */
-export type RunningService = { readonly edits: readonly RecipeEdit[]; readonly engine: EngineName };
+type RunningService = { readonly edits: readonly RecipeEdit[]; readonly engine: EngineName };
 
 /**
  * Edits and engine of the newest live rank of this recipe file, from the node's own record: the truth of a second
@@ -47,7 +47,7 @@ export type Ours = {
   readonly toReplace: readonly FoundRank[];
 };
 
-export type OursInput = {
+type OursInput = {
   /** The recipe's name. */
   readonly recipe: string;
   readonly recipeDigest: string;
@@ -75,7 +75,7 @@ export function ourRanks(facts: readonly NodeFacts[], input: OursInput): Ours {
 }
 
 /** A rank that must be stopped before the recipe is launched. */
-export type StrayRank = {
+type StrayRank = {
   readonly name: string;
   readonly node: string;
   readonly rank: number;

@@ -32,7 +32,7 @@ const LOADING =
 const CAPTURING = /^Capturing (?:batches|num tokens|CUDA graphs)[^:]*:\s*(\d+)%\|/;
 
 /** The landmark of a progress bar, or undefined when the message is none. */
-export function progressBar(message: string): Landmark | undefined {
+function progressBar(message: string): Landmark | undefined {
   const loading = LOADING.exec(message);
   if (loading) return { stage: 'weights', percent: Number(loading[1]) };
   const capturing = CAPTURING.exec(message);
