@@ -4,8 +4,8 @@ import type { Finding, Stage } from './finding.ts';
 import { STAGES } from './finding.ts';
 import type { Plan } from './plan.ts';
 import type { AttemptState, RankState, RunState } from './run-state.ts';
-import { edit, STAGE_WORDS, silence } from './run-words.ts';
-import { clock, gib, list, plural, spareOrShort, stopwatch } from './units.ts';
+import { edit, fitWords, onEach, STAGE_WORDS, silence } from './run-words.ts';
+import { clock, gib, list, plural, stopwatch } from './units.ts';
 
 /** ✓ done, ◔ working, ◐ waits for a person, ! slow, ✕ failed, ? unknown, '' none of these. */
 export type NowGlyph = '✓' | '◔' | '◐' | '!' | '✕' | '?' | '';
@@ -65,26 +65,7 @@ function planned(plan: Plan | undefined): NowLine {
   const count = steps.length + plan.phases.reduce((sum, phase) => sum + phase.services.length, 0);
   const asks = steps.filter((step) => step.needsConsent).length;
   const tail = `${plural(count, 'step')}, ${asks === 0 ? 'none asks you' : `${asks} ask${asks === 1 ? 's' : ''} you`}`;
-  return say('◔', `${verdict(plan)}; ${tail}`, 'Awaited: the first step');
-}
-
-/** "Fits on both nodes with 16.5 GiB to spare" */
-function verdict(plan: Plan): string {
-  const spare = plan.memory.map((node) => ({
-    node: node.node,
-    bytes: node.canGetAfterClearingBytes - node.sumBytes,
-  }));
-  const least = spare.toSorted((a, b) => a.bytes - b.bytes)[0];
-  const names = plan.memory.map((node) => node.node);
-  const worst = plan.memory.find((node) => node.verdict === 'does-not-fit');
-  const unknown = plan.memory.find((node) => node.verdict === 'unknown');
-  if (worst) {
-    const bytes = spare.find((node) => node.node === worst.node)?.bytes ?? 0;
-    return `Does not fit on ${worst.node}, ${spareOrShort(Math.min(0, bytes))}`;
-  }
-  if (unknown || !least) return unknown ? `Whether it fits on ${unknown.node} is unknown` : 'Planned';
-  const may = plan.memory.some((node) => node.verdict === 'may-boot');
-  return `${may ? 'May boot' : 'Fits'} on ${onEach(names)} with ${spareOrShort(least.bytes)}`;
+  return say('◔', `${fitWords(plan)}; ${tail}`, 'Awaited: the first step');
 }
 
 function waiting(
@@ -271,11 +252,6 @@ function stillOwed(owed: readonly { readonly node: string }[]): string {
 
 function owedNext(owed: readonly unknown[]): string {
   return owed.length > 0 ? 'Give back with: firstlight restore' : '';
-}
-
-function onEach(nodes: readonly string[]): string {
-  if (nodes.length > 2) return `all ${nodes.length} nodes`;
-  return nodes.length === 2 ? 'both nodes' : (nodes[0] ?? 'no node');
 }
 
 function onAll(nodes: readonly string[]): string {

@@ -1,6 +1,8 @@
 import type { Stage } from './finding.ts';
+import type { Plan } from './plan.ts';
 import type { RecipeEdit } from './recipe.ts';
 import type { RankState } from './run-state.ts';
+import { spareOrShort } from './units.ts';
 
 const QUIET_SECONDS = 45;
 /** Share of a stage's limit from which silence is shown. */
@@ -38,4 +40,29 @@ export function edit(change: RecipeEdit): string {
 function value(thing: unknown): string {
   if (thing === undefined) return 'unset';
   return typeof thing === 'string' ? thing : JSON.stringify(thing);
+}
+
+/** "Fits on both nodes with 16.5 GiB to spare" */
+export function fitWords(plan: Plan): string {
+  const spare = plan.memory.map((node) => ({
+    node: node.node,
+    bytes: node.canGetAfterClearingBytes - node.sumBytes,
+  }));
+  const least = spare.toSorted((a, b) => a.bytes - b.bytes)[0];
+  const names = plan.memory.map((node) => node.node);
+  const worst = plan.memory.find((node) => node.verdict === 'does-not-fit');
+  const unknown = plan.memory.find((node) => node.verdict === 'unknown');
+  if (worst) {
+    const bytes = spare.find((node) => node.node === worst.node)?.bytes ?? 0;
+    return `Does not fit on ${worst.node}, ${spareOrShort(Math.min(0, bytes))}`;
+  }
+  if (unknown || !least) return unknown ? `Whether it fits on ${unknown.node} is unknown` : 'Planned';
+  const may = plan.memory.some((node) => node.verdict === 'may-boot');
+  return `${may ? 'May boot' : 'Fits'} on ${onEach(names)} with ${spareOrShort(least.bytes)}`;
+}
+
+/** "both nodes", "all 8 nodes", or the one node's name. */
+export function onEach(nodes: readonly string[]): string {
+  if (nodes.length > 2) return `all ${nodes.length} nodes`;
+  return nodes.length === 2 ? 'both nodes' : (nodes[0] ?? 'no node');
 }

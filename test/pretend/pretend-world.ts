@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Event } from '../../src/domain/event.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import type { Live, World } from '../../src/operations/world.ts';
@@ -54,14 +55,9 @@ export function pretendWorld(
     journal,
     clock: {
       now: () => Date.now(),
-      wait: (milliseconds, signal) =>
-        new Promise((resolve, reject) => {
-          const timer = setTimeout(resolve, milliseconds);
-          signal.addEventListener('abort', () => {
-            clearTimeout(timer);
-            reject(signal.reason);
-          });
-        }),
+      wait: async (milliseconds, signal) => {
+        await wait(milliseconds, undefined, { signal });
+      },
     },
     signal: options.signal,
     live: options.live,

@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 /** Ctrl-C as a person means it: the first asks the work to stop where it is safe, the second leaves at once. */
 export type Interrupt = {
   readonly signal: AbortSignal;
@@ -14,6 +16,8 @@ export function listenForInterrupt(on: {
   readonly leave: () => void;
 }): Interrupt {
   const controller = new AbortController();
+  // Every command on every host listens to it; Node's warning would be written across the drawing.
+  setMaxListeners(0, controller.signal);
   const press = (): void => {
     if (controller.signal.aborted) {
       on.leave();
