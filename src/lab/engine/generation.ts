@@ -12,8 +12,6 @@ export type Request = {
   readonly endless: boolean;
 };
 
-export type Usage = { readonly prompt: number; readonly completion: number };
-
 /** What the scheduler reports of its work; the engines print it in their own form. */
 export interface Reporter {
   prefill(tokens: number, running: number): void;

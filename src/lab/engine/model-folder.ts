@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isJson, type Json, listOf, numberOf, parseJson, textOf } from './json.ts';
 
 /** Linear attention layers of a hybrid (GDN, mamba): their state does not grow with the context. */
-export type LinearLayers = {
+type LinearLayers = {
   readonly layers: number;
   readonly keyHeads: number;
   readonly keyDim: number;

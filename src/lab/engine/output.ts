@@ -75,7 +75,7 @@ export function torchStamp(level: 'W' | 'E', place: string): string {
 }
 
 /** Seconds → `00:13`, as tqdm shows them. */
-export function clock(seconds: number): string {
+function clock(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   return `${two(Math.floor(whole / 60))}:${two(whole % 60)}`;
 }
