@@ -3,7 +3,7 @@ import type { Unreachable } from '../domain/command.ts';
 import { classify, failureOf, type Symptom as Seen } from './classify.ts';
 import { fetchHostKey } from './host-key.ts';
 import { askJump, keyWithPassphrase } from './key-trouble.ts';
-import { type Limit, limitTo, Shared } from './limit.ts';
+import { type Limit, limitTo, pause, Shared } from './limit.ts';
 import { type Place, placeOf } from './place.ts';
 import { runLocal } from './ssh-child.ts';
 import type { Link, LinkOptions } from './ssh-config.ts';
@@ -190,18 +190,4 @@ function sizeOf(file: string): number {
   } catch {
     return 0; // never written
   }
-}
-
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const leave = (): void => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', leave);
-      resolve();
-    }, milliseconds);
-    signal.addEventListener('abort', leave, { once: true });
-  });
 }

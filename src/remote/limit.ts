@@ -83,3 +83,18 @@ function race<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
   });
 }
+
+/** Resolves after the time, or rejects with the signal's reason. */
+export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const leave = (): void => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', leave);
+      resolve();
+    }, milliseconds);
+    signal.addEventListener('abort', leave, { once: true });
+  });
+}

@@ -4,7 +4,7 @@ import type { Journal } from '../../src/journal/journal.ts';
 import type { Live, World } from '../../src/operations/world.ts';
 
 /** A journal in memory: events only, no logs. */
-export function memoryJournal(): Journal {
+function memoryJournal(): Journal {
   const events: Event[] = [];
   const listeners = new Set<(event: Event) => void>();
   let runs = 0;

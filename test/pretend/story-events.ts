@@ -9,7 +9,7 @@ import { type Recipe, recipeSchema } from '../../src/domain/recipe.ts';
 const GIB = 2 ** 30;
 const START = Date.parse('2026-11-12T10:02:41.000Z');
 
-export const storyRecipe: Recipe = recipeSchema.parse({
+const storyRecipe: Recipe = recipeSchema.parse({
   recipe: 'qwen3.5-122b',
   model: 'Qwen/Qwen3.5-122B-A10B-FP8',
   path: '/home/aurora/models/Qwen3.5-122B-A10B-FP8',
@@ -151,7 +151,7 @@ function stopStep(step: Pick<Step, 'id' | 'kind' | 'title' | 'undo' | 'why'>, ta
   };
 }
 
-export const stopSteps: readonly Step[] = [
+const stopSteps: readonly Step[] = [
   stopStep(
     {
       id: '7f3a',
@@ -559,7 +559,7 @@ const story: readonly Timed[] = [
 ];
 
 /** Events as the journal gives them back. */
-export function numbered(run: string, timed: readonly Timed[]): readonly Event[] {
+function numbered(run: string, timed: readonly Timed[]): readonly Event[] {
   const ordered = timed.toSorted(([a], [b]) => a - b);
   return ordered.map(([seconds, body], index) => ({ v: 1, seq: index + 1, run, at: at(seconds), ...body }));
 }
