@@ -100,6 +100,12 @@ describe('GPUs as nvidia-smi told them', () => {
     });
   });
 
+  it('reads what the probe itself printed on a host with an H200 on which 3 GiB were taken', () => {
+    expect(parseGpus(outputOf(sample('h200/gpus-probe.txt')))).toMatchObject({
+      value: [{ name: 'NVIDIA H200', unified: false, freeBytes: { value: 139558 * 2 ** 20 } }],
+    });
+  });
+
   const row = (memory: string, name: string, device = '0x000010DE') =>
     `code 0\ngpu 0, GPU-1, ${device}, ${memory}, ${memory}, 580.1, ${name}\n`;
   const unified = (text: string) => {
