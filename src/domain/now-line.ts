@@ -8,7 +8,7 @@ import { edit, fitWords, onEach, STAGE_WORDS, silence } from './run-words.ts';
 import { clock, gib, list, plural, stopwatch } from './units.ts';
 
 /** ✓ done, ◔ working, ◐ waits for a person, ! slow, ✕ failed, ? unknown, '' none of these. */
-export type NowGlyph = '✓' | '◔' | '◐' | '!' | '✕' | '?' | '';
+type NowGlyph = '✓' | '◔' | '◐' | '!' | '✕' | '?' | '';
 
 /** The sentence that every face opens with; `next` says what is awaited and by when, or is empty. */
 export type NowLine = { readonly glyph: NowGlyph; readonly sentence: string; readonly next: string };

@@ -119,6 +119,26 @@ test('the last row says what Ctrl-C would do', () => {
   expect(last(172, true)).toContain('Ctrl-C again leaves at once');
 });
 
+test('sixteen nodes in a low terminal still leave room for the Now line and the last row', () => {
+  const state = foldAll(storyUntil(172));
+  const nodes = Array.from({ length: 16 }, (_, index) => `node-${index}`);
+  const shown = frame(
+    {
+      ...state,
+      nodes,
+      attempts: state.attempts.map((attempt) => ({
+        ...attempt,
+        ranks: nodes.map((node, rank) => ({ ...(attempt.ranks[0] ?? expect.fail('a rank')), rank, node })),
+      })),
+    },
+    live,
+    { columns: 80, rows: 20, now: storyTime(172), color: false, unicode: true },
+  );
+  expect(shown).toHaveLength(19);
+  expect(shown.at(-1)).toContain('Ctrl-C detaches');
+  expect(shown.some((line) => line.includes('more rows'))).toBe(true);
+});
+
 test('in a low terminal log lines and legend go first, the ranks stay', () => {
   const shown = frame(foldAll(storyUntil(172)), live, {
     columns: 80,

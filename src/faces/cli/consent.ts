@@ -194,7 +194,7 @@ type Read =
   | { readonly kind: 'nonsense'; readonly why: string };
 
 /** "1,3", "1 3", "7f3a", "none", "" or "d". A number that is not there makes the whole line nonsense. */
-export function readAnswer(line: string, steps: readonly { readonly id: string }[]): Read {
+function readAnswer(line: string, steps: readonly { readonly id: string }[]): Read {
   const text = line.trim().toLowerCase();
   const ids = steps.map((step) => step.id);
   if (text === '' || text === 'none' || text === 'n' || text === 'no') {

@@ -52,7 +52,11 @@ export function frame(state: RunState, live: LiveState, options: FrameOptions): 
   const head = header(state, pen);
   const last = [lastRow(state, live, pen)];
   const railRow = [rail(state, pen)];
-  const work = current ? attemptGrid(current, pen) : steps(state, pen);
+  const work = shortened(
+    current ? attemptGrid(current, pen) : steps(state, pen),
+    room - head.length - last.length - railRow.length,
+    pen,
+  );
   const memory = memoryRows(state, live, pen);
   const finished = state.attempts.slice(0, -1).flatMap((attempt) => finishedAttempt(attempt, pen));
   const legend = memory.legend === '' ? [] : [memory.legend];
@@ -97,6 +101,16 @@ export function frame(state: RunState, live: LiveState, options: FrameOptions): 
   });
 }
 
+/** More ranks than rows: the first ones, and how many are not shown. */
+function shortened(lines: readonly string[], most: number, pen: Pen): readonly string[] {
+  if (lines.length <= most) return lines;
+  const kept = Math.max(0, most - 1);
+  return [
+    ...lines.slice(0, kept),
+    pen.paint.quiet(`${pen.glyphs.ellipsis} ${lines.length - kept} more rows`),
+  ];
+}
+
 function header(state: RunState, pen: Pen): readonly string[] {
   const { paint: colours, glyphs, columns, now } = pen;
   const line = nowLine(state, now);
@@ -121,7 +135,7 @@ function header(state: RunState, pen: Pen): readonly string[] {
 }
 
 /** The glyph of a Now line in its colour, from the set that this terminal can show. */
-export function glyphOf(glyph: string, pen: Pick<Pen, 'glyphs' | 'paint'>): string {
+function glyphOf(glyph: string, pen: Pick<Pen, 'glyphs' | 'paint'>): string {
   const { glyphs, paint: colours } = pen;
   switch (glyph) {
     case '✓':

@@ -25,7 +25,7 @@ export type Progress = {
 const SIGN_MILLISECONDS = 30_000;
 
 /** Keeps the fold of every run that is told, so that the end can be summed up. */
-export function newStates(): {
+function newStates(): {
   readonly take: (event: Event) => { readonly before: RunState; readonly after: RunState };
   readonly all: () => readonly RunState[];
 } {

@@ -56,7 +56,7 @@ function rows(ledger: Ledger, style: Style): readonly string[] {
 }
 
 /** "system service, restarts always", "container of user lab, restart always", "process of root, pid 48122, for 9 h". */
-export function ownerWords(holder: Holder): string {
+function ownerWords(holder: Holder): string {
   const ran = holder.ageSeconds.known ? `, for ${age(holder.ageSeconds.value)}` : '';
   switch (holder.owner.kind) {
     case 'container': {

@@ -108,7 +108,7 @@ export function renderDiagnose(report: DiagnoseReport, style: Style): string {
 }
 
 /** One finding as the parts a person reads. */
-export function findingLines(finding: Finding, run: string, style: Style): readonly string[] {
+function findingLines(finding: Finding, run: string, style: Style): readonly string[] {
   const { glyphs, paint } = style;
   const unknown = finding.cause === 'unknown';
   const mark = unknown ? glyphs.unknown : paint.bad(glyphs.failed);

@@ -181,7 +181,7 @@ function serviceLines(service: Service): readonly string[] {
 }
 
 /** A command for reading: quoted where a shell would need it; secrets by name. */
-export function commandWords(command: Pick<Command, 'argv'>): string {
+function commandWords(command: Pick<Command, 'argv'>): string {
   return command.argv
     .map((word: Word) => (typeof word === 'string' ? quoted(word) : `(secret ${word.secret})`))
     .join(' ');

@@ -47,10 +47,6 @@ export function pad(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - width(text)));
 }
 
-export function padStart(text: string, columns: number): string {
-  return ' '.repeat(Math.max(0, columns - width(text))) + text;
-}
-
 /** Words into lines of at most `columns`; a word that is longer stands alone and is not broken (it may be a command). */
 export function wrap(text: string, columns: number): readonly string[] {
   const lines: string[] = [];
