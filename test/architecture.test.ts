@@ -188,3 +188,16 @@ test('no imports go in a circle, types aside', () => {
   for (const file of edges.keys()) visit(file, []);
   expect(circles).toEqual([]);
 });
+
+test('shell scripts of probes, lock and undo reach the system through the root prefix', () => {
+  const folders = /^(knowledge\/probes\/|planning\/|remote\/(lock|undo)|domain\/node-folder)/;
+  const bare = /(?:^|[\s"'(=<>])\/(?:proc|sys|etc|tmp|var|run|usr|dev\/shm)\b/;
+  const wrong = [...files].flatMap(([file, text]) => {
+    const scripts = folders.test(file) ? text.matchAll(/String\.raw`((?:[^`\\]|\\.)*)`/g) : [];
+    return [...scripts]
+      .flatMap(([, script = '']) => script.replaceAll('"$R"', '$R').split('\n'))
+      .filter((line) => bare.test(line.replace(/^\s*#.*/, '')))
+      .map((line) => `${file}: ${line.trim()}`);
+  });
+  expect(wrong).toEqual([]);
+});
