@@ -133,7 +133,7 @@ function kindOf(value: unknown): string {
 }
 
 /** `nodes[1].ssh`; "the file" for the whole. */
-export function pathName(path: Path): string {
+function pathName(path: Path): string {
   let name = '';
   for (const segment of path) {
     if (typeof segment === 'number') name += `[${segment}]`;

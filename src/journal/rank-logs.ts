@@ -37,7 +37,7 @@ export function readLines(path: string): readonly StoredLine[] {
 }
 
 /** Text without terminal escape sequences and control characters; tabs stay. */
-export function printable(text: string): string {
+function printable(text: string): string {
   return text.replace(ESCAPES, '').replace(CONTROLS, '');
 }
 

@@ -257,7 +257,7 @@ test('each file has a JSON Schema that refuses unknown keys', () => {
 });
 
 test('the examples of docs/files.md can be read', () => {
-  const blocks = [...readFileSync('docs/files.md', 'utf8').matchAll(/```yaml\n([^]*?)```/g)];
+  const blocks = [...readFileSync('docs/files.md', 'utf8').matchAll(/```yaml\n([\s\S]*?)```/g)];
   const [cluster = '', recipe = ''] = blocks.map(([, text = '']) => text);
   expect(parseClusterText(cluster, 'cluster.yaml').nodes).toHaveLength(2);
   expect(parseRecipeText(recipe, 'recipe.yaml').recipe.layout.tensor).toBe(2);

@@ -12,21 +12,35 @@ import { openJournal } from '../../src/journal/sqlite-journal.ts';
 
 /** Compiled where node finds this project's packages. */
 const compiled = resolve('node_modules/.cache/firstlight-journal-test');
+/** A process of its own: FOLDER RUN COUNT NAME; with COUNT 0 it appends until it is ended. */
+const CHILD = `
+import { openJournal } from './journal/sqlite-journal.js';
+const [folder, run, count, name] = process.argv.slice(2);
+const journal = openJournal(folder);
+const id = run === 'new' ? journal.newRun() : run;
+for (let at = 1; count === '0' || at <= Number(count); at++) {
+  const { seq } = journal.append(id, { type: 'note', level: 'info', node: name, text: String(at) });
+  if (count === '0' && seq % 5 === 0) process.stdout.write(at + '\\n');
+}
+process.stdout.write('run ' + id + '\\n');
+journal.close();
+`;
 let folder = '';
 
 beforeAll(() => {
   mkdirSync(compiled, { recursive: true });
   const config = join(compiled, 'tsconfig.json');
-  const options = { rootDir: resolve('.'), outDir: compiled, noEmit: false };
+  const options = { rootDir: resolve('src'), outDir: compiled };
   writeFileSync(
     config,
     JSON.stringify({
       extends: resolve('tsconfig.json'),
       compilerOptions: options,
-      files: [resolve('test/journal/child.ts')],
+      files: [resolve('src/journal/sqlite-journal.ts')],
       include: [],
     }),
   );
+  writeFileSync(join(compiled, 'child.js'), CHILD);
   writeFileSync(join(compiled, 'package.json'), '{"type": "module"}');
   spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', config]);
 });
@@ -37,7 +51,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function child(...args: readonly string[]): ChildProcess {
-  return spawn(process.execPath, [join(compiled, 'test/journal/child.js'), ...args], {
+  return spawn(process.execPath, [join(compiled, 'child.js'), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
 }
