@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { signalNamed } from './exit-code.ts';
 import type { LabHost } from './lab-host.ts';
 import type { Listener } from './network-table.ts';
 import type { LabReply } from './protocol.ts';
@@ -144,7 +145,7 @@ class Connection {
         this.#tool(host, hello, asked);
         return;
       case 'signal':
-        for (const listener of this.#onSignal) listener(host.signalNamed(asked.signal));
+        for (const listener of this.#onSignal) listener(signalNamed(asked.signal));
         return;
       case 'holder':
         this.#holder(host, hello);

@@ -1,9 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readFileSync, renameSync, watch, writeFileSync } from 'node:fs';
-import { constants } from 'node:os';
+import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import { type Container, type ContainerSpec, Docker } from './docker.ts';
+import { type Container, Docker } from './docker.ts';
+import { watchDropCaches } from './drop-caches.ts';
+import { startEngine } from './engine-container.ts';
+import { exitCode } from './exit-code.ts';
+import { baseName, containerOf, NOTHING, programOf, unitOf } from './holders.ts';
 import { HIDDEN_ENVIRON, replaceFile, writeHostFiles } from './host-files.ts';
+import { imageNamed, imagesOf, type LabImage } from './images.ts';
 import { Ledger, meminfo } from './ledger.ts';
 import { MODEL_BYTES, writeModel } from './model-files.ts';
 import type { LabInterface, Listener, NetworkTable } from './network-table.ts';
@@ -14,18 +17,6 @@ import { GIB, type Story, type StoryHolder, type StoryHost } from './story.ts';
 import { Sudo } from './sudo.ts';
 import { Systemd, type Unit, type UnitSpec } from './systemd.ts';
 import { BUSY_BYTES } from './tools/nvidia-smi-tool.ts';
-
-export type LabImage = {
-  readonly reference: string;
-  readonly id: string;
-  readonly arch: string;
-  readonly bytes: number;
-  readonly entrypoint: readonly string[];
-  readonly labels: Readonly<Record<string, string>>;
-  readonly engine: 'sglang' | 'vllm' | undefined;
-  /** What the image's own start scripts take out of the environment before the engine sees it. */
-  readonly unsets: readonly string[];
-};
 
 export type LabHostOptions = {
   readonly story: Story;
@@ -104,7 +95,10 @@ export class LabHost {
       host.holders.flatMap((holder) => unitOf(holder)),
     );
     this.#render();
-    this.#stopWatching = this.#watchDropCaches();
+    this.#stopWatching = watchDropCaches(root, (text) => {
+      if (!this.sudo.rootNow) this.trespasses.push('drop_caches was written without root');
+      else if (text === '1' || text === '3') this.ledger.dropCache();
+    });
   }
 
   /** Starts what the story has running from its start on. */
@@ -178,12 +172,7 @@ export class LabHost {
   }
 
   imageNamed(reference: string): LabImage | undefined {
-    return this.images.find(
-      (image) =>
-        image.reference === reference ||
-        image.id === reference ||
-        (reference.length >= 12 && image.id.startsWith(`sha256:${reference}`)),
-    );
+    return imageNamed(this.images, reference);
   }
 
   /** A path as it is on the host → where it really lies. Paths that are real already stay. */
@@ -219,16 +208,6 @@ export class LabHost {
     return userUnit
       ? `/user.slice/user-${uid}.slice/user@${uid}.service/app.slice/${name}`
       : `/system.slice/${name}`;
-  }
-
-  signalNamed(text: string): NodeJS.Signals {
-    const name = `SIG${text.toUpperCase().replace(/^SIG/, '')}`;
-    const found = Object.entries(constants.signals).find(
-      ([known, number]) => known === name || String(number) === text,
-    );
-    if (found === undefined) throw new Error(`Error response from daemon: Invalid signal: ${text}`);
-    const [known] = found;
-    return isSignal(known) ? known : 'SIGTERM';
   }
 
   /** To the main process; with `all` to every process of the container. */
@@ -300,57 +279,26 @@ export class LabHost {
     image: LabImage,
     over: (code: number) => void,
   ): { readonly pid: number } {
-    const { spec } = container;
-    const command = [...(spec.entrypoint ?? image.entrypoint), ...spec.command];
-    // The image's own entry script only hands on; here its place is taken by what it would start.
-    const argv = command[0]?.endsWith('.sh') ? command.slice(1) : command;
-    const env = {
-      ...this.loginEnvironment('root'),
-      PATH: `${this.#options.imageBin}:/usr/bin:/bin`,
-      HOSTNAME: spec.networkMode === 'host' ? this.name : container.id.slice(0, 12),
-      ...Object.fromEntries(Object.entries(spec.env).filter(([key]) => !image.unsets.includes(key))),
-      FIRSTLIGHT_LAB_MOUNTS: spec.mounts
-        .map(({ source, target }) => `${target}=${this.realPath(source)}`)
-        .join('\n'),
-      FIRSTLIGHT_LAB_UID: '0',
-      FIRSTLIGHT_LAB_GPUS: spec.gpus ? 'all' : 'none',
-      FIRSTLIGHT_LAB_NETWORK: spec.networkMode,
-    };
-    const program = argv[0] ?? '';
-    if (
-      !['sglang', 'vllm', 'python3', 'python', 'sh', 'bash', 'env', '/bin/sh', '/bin/bash'].includes(program)
-    ) {
-      throw new Error(
-        `Error response from daemon: failed to create task for container: exec: "${program}": executable file not found in $PATH`,
-      );
-    }
-    const child = spawn(program, argv.slice(1), {
-      cwd: this.root,
-      env,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
+    const { root } = this;
+    const { pid, argv } = startEngine({
+      container,
+      image,
+      root,
+      hostname: this.name,
+      env: { ...this.loginEnvironment('root'), PATH: `${this.#options.imageBin}:/usr/bin:/bin` },
+      realPath: (path) => this.realPath(path),
+      over: (bySignal, code) => {
+        this.signalContainer(container, 'SIGKILL', true);
+        this.processes.gone(pid, bySignal, code);
+        over(exitCode(bySignal, code));
+      },
     });
-    const { pid } = child;
-    if (pid === undefined) throw new Error('Error response from daemon: the container did not start');
-    child.stdout.setEncoding('utf8').on('data', (text: string) => container.log.write('stdout', text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => container.log.write('stderr', text));
-    whenClosed(child, (bySignal, code) => {
-      this.signalContainer(container, 'SIGKILL', true);
-      this.processes.gone(pid, bySignal, code);
-      over(exitCode(bySignal, code));
-    });
+    const { env } = container.spec;
+    const cgroup = containerCgroup(container.id);
+    const comm = baseName(argv[0] ?? '');
     this.processes.adopt(
       pid,
-      {
-        ...NOTHING,
-        argv,
-        comm: baseName(program),
-        user: 'root',
-        uid: 0,
-        cgroup: containerCgroup(container.id),
-        cwd: this.root,
-        env: spec.env,
-      },
+      { ...NOTHING, argv, comm, user: 'root', uid: 0, cgroup, cwd: root, env },
       () => undefined,
     );
     return { pid };
@@ -385,22 +333,10 @@ export class LabHost {
 
   #program(holder: StoryHolder, cgroup: string): Program {
     const env =
-      holder.kind === 'process' || holder.kind === 'unit'
-        ? { ...this.loginEnvironment(holder.user), FIRSTLIGHT_LAB_UID: String(holder.uid) }
-        : { PATH: '/usr/local/bin:/usr/bin:/bin', FIRSTLIGHT_ROOT: this.root };
-    return {
-      argv: holder.argv,
-      comm: baseName(holder.argv[0] ?? holder.name),
-      user: holder.user,
-      uid: holder.uid,
-      cgroup,
-      cwd: this.realPath(holder.cwd),
-      env,
-      gpuBytes: holder.gpuGiB * GIB,
-      residentBytes: holder.residentGiB * GIB,
-      leavesBytes: holder.leavesGiB === undefined ? undefined : holder.leavesGiB * GIB,
-      stubborn: holder.stubborn === true,
-    };
+      holder.kind === 'container'
+        ? { PATH: '/usr/local/bin:/usr/bin:/bin', FIRSTLIGHT_ROOT: this.root }
+        : { ...this.loginEnvironment(holder.user), FIRSTLIGHT_LAB_UID: String(holder.uid) };
+    return programOf(holder, { cgroup, cwd: this.realPath(holder.cwd), env });
   }
 
   /** Its ports are taken while it runs; nothing answers on them. */
@@ -425,130 +361,10 @@ export class LabHost {
       if (uid !== 1000 && existsSync(join(folder, from))) renameSync(join(folder, from), join(folder, to));
     }
   }
-
-  /** Writing 1 or 3 to drop_caches as root drops the page cache. */
-  #watchDropCaches(): () => void {
-    const file = join(this.root, 'proc/sys/vm/drop_caches');
-    const look = (): void => {
-      if (this.#closed || !existsSync(file)) return;
-      const text = readFileSync(file, 'utf8').trim();
-      if (text === '0' || text === '') return;
-      writeFileSync(file, '0\n');
-      if (!this.sudo.rootNow) {
-        this.trespasses.push('drop_caches was written without root');
-        return;
-      }
-      if (text === '1' || text === '3') this.ledger.dropCache();
-    };
-    const watcher = watch(file, look);
-    const timer = setInterval(look, 500);
-    timer.unref();
-    return () => {
-      watcher.close();
-      clearInterval(timer);
-    };
-  }
 }
 
 const SESSION_CGROUP = '/user.slice/user-1000.slice/session-1.scope';
 
-const NOTHING = { gpuBytes: 0, residentBytes: 0, leavesBytes: undefined, stubborn: false } as const;
-
 export function containerCgroup(id: string): string {
   return `/system.slice/docker-${id}.scope`;
-}
-
-/** Output may still come after the exit: the end is when both are through, or soon after where a child keeps them open. */
-function whenClosed(
-  child: ChildProcess,
-  over: (bySignal: NodeJS.Signals | null, code: number | null) => void,
-): void {
-  let done = false;
-  const once = (code: number | null, bySignal: NodeJS.Signals | null): void => {
-    if (done) return;
-    done = true;
-    over(bySignal, code);
-  };
-  child.on('close', once);
-  child.on('exit', (code, bySignal) => setTimeout(() => once(code, bySignal), 500).unref());
-  child.on('error', () => once(127, null));
-}
-
-function exitCode(bySignal: NodeJS.Signals | null, code: number | null): number {
-  if (bySignal !== null) return 128 + constants.signals[bySignal];
-  return code ?? 137;
-}
-
-function isSignal(name: string): name is NodeJS.Signals {
-  return name in constants.signals;
-}
-
-function baseName(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
-}
-
-function unitOf(holder: StoryHolder): readonly UnitSpec[] {
-  if (holder.kind !== 'unit') return [];
-  const { name, description, user, uid, restart, restartSeconds, argv } = holder;
-  return [
-    { name, description, user, uid, restart, restartSeconds, argv, userUnit: holder.userUnit === true },
-  ];
-}
-
-function containerOf(holder: Extract<StoryHolder, { kind: 'container' }>): ContainerSpec {
-  return {
-    name: holder.name,
-    image: holder.image,
-    command: holder.argv,
-    entrypoint: undefined,
-    env: {},
-    labels: holder.labels,
-    mounts: [],
-    networkMode: 'host',
-    restart: holder.restart,
-    maximumRetries: 0,
-    autoRemove: holder.autoRemove,
-    stopSeconds: 10,
-    shmBytes: 2 ** 26,
-    ipcMode: 'private',
-    gpus: true,
-    devices: [],
-  };
-}
-
-function imagesOf(story: Story, host: StoryHost): readonly LabImage[] {
-  const engines = story.images.map(
-    ({ engine, reference, arch, unsets }): LabImage => ({
-      reference,
-      id: idOf(reference),
-      arch,
-      bytes: 24_300_000_000,
-      entrypoint: ['/opt/nvidia/nvidia_entrypoint.sh'],
-      labels: { 'org.opencontainers.image.version': reference.slice(reference.lastIndexOf(':') + 1) },
-      engine,
-      unsets,
-    }),
-  );
-  const others = host.holders.flatMap((holder): LabImage[] =>
-    holder.kind === 'container'
-      ? [
-          {
-            reference: holder.image,
-            id: idOf(holder.image),
-            arch: 'arm64',
-            bytes: 9_800_000_000,
-            entrypoint: [],
-            labels: {},
-            engine: undefined,
-            unsets: [],
-          },
-        ]
-      : [],
-  );
-  return [...engines, ...others];
-}
-
-/** The same content has the same id on every host. */
-function idOf(reference: string): string {
-  return `sha256:${hex(randomOf(`image:${reference}`), 64)}`;
 }

@@ -47,21 +47,29 @@ export function vary(story: Story, seed: number): Story {
     gpuGiB: old.leavesGiB === undefined ? round(old.gpuGiB * scale) : old.gpuGiB,
     residentGiB: round(old.residentGiB * scale),
   });
-  const host = (old: StoryHost, at: number): StoryHost => ({
-    ...old,
-    name: node(old.name),
-    user,
-    management: { ...old.management, address: `10.${20 + at}.${thirds.mgmt}.${last + at}` },
-    fabric: {
-      ...old.fabric,
-      address: `192.168.${thirds.fabric}.${last + at}`,
-      second: `192.168.${thirds.fabric + 1}.${last + at}`,
-      cage: swapCages ? (old.fabric.cage === 0 ? 1 : 0) : old.fabric.cage,
-    },
-    systemGiB: round(old.systemGiB * scale),
-    cacheGiB: round(old.cacheGiB * Math.min(1, scale)),
-    holders: old.holders.map(holder),
-  });
+  const host = (old: StoryHost, at: number): StoryHost => {
+    const holders = old.holders.map(holder);
+    const systemGiB = round(old.systemGiB * scale);
+    const held = holders
+      .filter(({ absent }) => absent !== true)
+      .reduce((sum, { gpuGiB, residentGiB }) => sum + gpuGiB + residentGiB, 0);
+    return {
+      ...old,
+      name: node(old.name),
+      user,
+      management: { ...old.management, address: `10.${20 + at}.${thirds.mgmt}.${last + at}` },
+      fabric: {
+        ...old.fabric,
+        address: `192.168.${thirds.fabric}.${last + at}`,
+        second: `192.168.${thirds.fabric + 1}.${last + at}`,
+        cage: swapCages ? (old.fabric.cage === 0 ? 1 : 0) : old.fabric.cage,
+      },
+      systemGiB,
+      // What is left is never quite full of cache.
+      cacheGiB: round(Math.min(old.cacheGiB, old.totalGiB - systemGiB - held - 2.8)),
+      holders,
+    };
+  };
 
   return {
     ...story,

@@ -1,5 +1,5 @@
 import type { Container } from '../docker.ts';
-import type { LabImage } from '../lab-host.ts';
+import type { LabImage } from '../images.ts';
 
 /** `docker inspect` of a container: the parts of the real thing that people and tools read. */
 export function inspected(container: Container, image: LabImage | undefined): Record<string, unknown> {

@@ -1,0 +1,62 @@
+import { hex, randomOf } from './random.ts';
+import type { Story, StoryHost } from './story.ts';
+
+export type LabImage = {
+  readonly reference: string;
+  readonly id: string;
+  readonly arch: string;
+  readonly bytes: number;
+  readonly entrypoint: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+  readonly engine: 'sglang' | 'vllm' | undefined;
+  /** What the image's own start scripts take out of the environment before the engine sees it. */
+  readonly unsets: readonly string[];
+};
+
+/** All images that a host has: the story's, for engines, and those of its containers. */
+export function imagesOf(story: Story, host: StoryHost): readonly LabImage[] {
+  const engines = story.images.map(
+    ({ engine, reference, arch, unsets }): LabImage => ({
+      reference,
+      id: idOf(reference),
+      arch,
+      bytes: 24_300_000_000,
+      entrypoint: ['/opt/nvidia/nvidia_entrypoint.sh'],
+      labels: { 'org.opencontainers.image.version': reference.slice(reference.lastIndexOf(':') + 1) },
+      engine,
+      unsets,
+    }),
+  );
+  const others = host.holders.flatMap((holder): LabImage[] =>
+    holder.kind === 'container'
+      ? [
+          {
+            reference: holder.image,
+            id: idOf(holder.image),
+            arch: 'arm64',
+            bytes: 9_800_000_000,
+            entrypoint: [],
+            labels: {},
+            engine: undefined,
+            unsets: [],
+          },
+        ]
+      : [],
+  );
+  return [...engines, ...others];
+}
+
+/** The same content has the same id on every host. */
+function idOf(reference: string): string {
+  return `sha256:${hex(randomOf(`image:${reference}`), 64)}`;
+}
+
+/** By reference, whole id, or the beginning of one. */
+export function imageNamed(images: readonly LabImage[], reference: string): LabImage | undefined {
+  return images.find(
+    (image) =>
+      image.reference === reference ||
+      image.id === reference ||
+      (reference.length >= 12 && image.id.startsWith(`sha256:${reference}`)),
+  );
+}
