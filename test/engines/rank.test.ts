@@ -32,6 +32,7 @@ test('SGLang’s ranks differ in their number and in their node’s own addresse
     NCCL_SOCKET_IFNAME: 'enp1s0f1np1',
     TP_SOCKET_IFNAME: 'enp1s0f1np1',
     NCCL_IB_HCA: 'rocep1s0f1,roceP2p1s0f1',
+    NCCL_DEBUG: 'INFO',
     SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK: '0',
   });
   expect(worker.health).toEqual({ address: '127.0.0.1', port: 30000 });
@@ -49,11 +50,11 @@ test('a vLLM worker is headless and opens no port', () => {
 });
 
 test('network: engine leaves every address and interface to the engine', () => {
-  const recipe = sparkRecipe({ network: 'engine', env: { NCCL_DEBUG: 'INFO' } });
-  expect(rank('vllm', 0, recipe).env).toEqual({ NCCL_DEBUG: 'INFO' });
+  const recipe = sparkRecipe({ network: 'engine', env: { NCCL_DEBUG: 'WARN' } });
+  expect(rank('vllm', 0, recipe).env).toEqual({ NCCL_DEBUG: 'WARN' });
   expect(Object.keys(rank('sglang', 0, recipe).env)).toEqual([
-    'SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK',
     'NCCL_DEBUG',
+    'SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK',
   ]);
 });
 

@@ -71,3 +71,11 @@ export function networkEnv(input: RankInput, ownAddressVariable: string): Readon
     ...(rdmaDevices.length === 0 ? {} : { NCCL_IB_HCA: rdmaDevices.join(',') }),
   };
 }
+
+/**
+ * Makes NCCL say which network it took ("Using network IB", "NET/Socket"), with any `network`: it falls back to TCP
+ * in silence, and its log is the only place where that shows (spark.md 4). A recipe's own NCCL_DEBUG wins.
+ */
+export function telltaleEnv({ layout }: Recipe): Readonly<Record<string, string>> {
+  return layout.nodes > 1 ? { NCCL_DEBUG: 'INFO' } : {};
+}

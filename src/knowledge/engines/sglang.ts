@@ -12,6 +12,7 @@ import {
   modelTypeOf,
   networkEnv,
   programOf,
+  telltaleEnv,
 } from './rank-shape.ts';
 
 /** SGLang over one or several nodes, by its own `--nnodes`. Flags and messages: v0.5.18 (2026-08-21). */
@@ -69,7 +70,12 @@ function rank(input: RankInput): RankCommand {
   const key = serve.apiKey;
   return {
     argv: key === undefined ? argv : ['sh', '-c', KEY_BY_FILE, 'sh', ...argv],
-    env: { ...networkEnv(input, 'SGLANG_HOST_IP'), ...memoryCheckEnv(input), ...recipe.env },
+    env: {
+      ...networkEnv(input, 'SGLANG_HOST_IP'),
+      ...telltaleEnv(recipe),
+      ...memoryCheckEnv(input),
+      ...recipe.env,
+    },
     ...(key === undefined ? {} : { secretEnv: { [KEY_VARIABLE]: key.env } }),
     health: { address: healthAddressOf(host), port: serve.port },
   };

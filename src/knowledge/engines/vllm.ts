@@ -3,7 +3,15 @@ import { servedName } from '../../domain/recipe.ts';
 import type { Engine, RankCommand, RankInput } from './engine.ts';
 import { landmarkIn, type Marks, messageOf } from './log-line.ts';
 import { parsersFor } from './parsers.ts';
-import { headAddressOf, healthAddressOf, hostOf, modelTypeOf, networkEnv, programOf } from './rank-shape.ts';
+import {
+  headAddressOf,
+  healthAddressOf,
+  hostOf,
+  modelTypeOf,
+  networkEnv,
+  programOf,
+  telltaleEnv,
+} from './rank-shape.ts';
 
 /** vLLM over one or several nodes without Ray, by `--nnodes` and `--headless`. Flags and messages: main of 2026-08-17. */
 export const vllm: Engine = {
@@ -58,7 +66,7 @@ function rank(input: RankInput): RankCommand {
   ];
   return {
     argv,
-    env: { ...networkEnv(input, 'VLLM_HOST_IP'), ...recipe.env },
+    env: { ...networkEnv(input, 'VLLM_HOST_IP'), ...telltaleEnv(recipe), ...recipe.env },
     ...(serve.apiKey === undefined ? {} : { secretEnv: { VLLM_API_KEY: serve.apiKey.env } }),
     health: head ? { address: healthAddressOf(host), port: serve.port } : undefined,
   };
