@@ -4,10 +4,11 @@ import type { Node } from '../domain/cluster.ts';
 import type { Outcome } from '../domain/event.ts';
 import type { Evidence } from '../domain/evidence.ts';
 import type { NodeFacts } from '../domain/facts.ts';
-import type { Finding, Treatment } from '../domain/finding.ts';
+import { type Finding, STAGES, type Treatment } from '../domain/finding.ts';
 import type { Blocker, Phase, Plan, Service, Step } from '../domain/plan.ts';
 import { type EngineName, editRecipe, type RecipeEdit, type RecipeFile } from '../domain/recipe.ts';
 import { UserError } from '../domain/user-error.ts';
+import { engines } from '../knowledge/engines/index.ts';
 import { plan, runningEdits, strayRanks } from '../planning/plan.ts';
 import { markServing, startRank } from '../remote/rank-runner.ts';
 import { applyStep } from './apply.ts';
@@ -308,6 +309,9 @@ export async function bringUp(
         name: service.name,
         log: world.journal.logFile(recorder.run, attempt, service.rank),
         followed,
+        limits: Object.fromEntries(
+          STAGES.map((stage) => [stage, engines[service.engine].stallSeconds(stage)]),
+        ),
       });
     }
   }

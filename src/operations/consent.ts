@@ -70,8 +70,31 @@ export async function consentTo(
 function asAsked(step: Step) {
   if (step.target === undefined) return [];
   return [
-    { id: step.id, node: step.node, title: step.title, target: step.target, undo: step.undo, how: step.why },
+    {
+      id: step.id,
+      node: step.node,
+      title: step.title,
+      target: step.target,
+      undo: step.undo,
+      how: means(step),
+    },
   ];
+}
+
+/** How the step stops it, as a person would do it by hand. */
+function means(step: Step): string {
+  switch (step.kind) {
+    case 'stop-unit':
+      return 'systemctl stop';
+    case 'stop-container':
+      return step.command.stdin?.includes('--restart=no') === true
+        ? 'restart policy to no, docker stop'
+        : 'docker stop';
+    case 'stop-process':
+      return 'TERM, after 20 s KILL';
+    default:
+      return step.why;
+  }
 }
 
 /** An answer, given by any face; the waiting run finds it in the journal. */

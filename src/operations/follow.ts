@@ -2,6 +2,7 @@ import { diagnose, failed, fatalLine } from '../diagnosis/diagnose.ts';
 import { endLog, newTracker, splitLog, trackLine } from '../diagnosis/stages.ts';
 import type { Evidence, LogLine } from '../domain/evidence.ts';
 import type { NodeFacts } from '../domain/facts.ts';
+import type { Stage } from '../domain/finding.ts';
 import type { Service } from '../domain/plan.ts';
 import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { engines } from '../knowledge/engines/index.ts';
@@ -175,24 +176,26 @@ export async function followAttempt(
     if (kept.length > KEPT_LINES) kept.splice(KEPT_LINES / 4, kept.length - KEPT_LINES);
     world.journal.appendLog(recorder.run, input.attempt, service.rank, fresh);
     world.live({ kind: 'lines', rank: service.rank, node: service.node, lines: texts });
-    let moved = false;
+    // A log that is taken up again comes in large pieces: of each stage only where the piece left it is told.
+    const moves: { stage: Stage; percent: number | undefined; line: number }[] = [];
     for (const line of fresh) {
       const step = trackLine(tracker, service.rank, line);
       if (step !== undefined) {
-        moved = true;
-        recorder.emit({
-          type: 'rank-stage',
-          attempt: input.attempt,
-          node: service.node,
-          rank: service.rank,
-          stage: step.stage,
-          percent: step.percent,
-          line: line.line,
-        });
+        if (moves.at(-1)?.stage === step.stage) moves.pop();
+        moves.push({ ...step, line: line.line });
       }
       if (fatalLine(engine, line.text)) fatalSeen += 1;
     }
-    if (moved) onMoved(evidence());
+    for (const move of moves) {
+      recorder.emit({
+        type: 'rank-stage',
+        attempt: input.attempt,
+        node: service.node,
+        rank: service.rank,
+        ...move,
+      });
+    }
+    if (moves.length > 0) onMoved(evidence());
     if (fatalSeen > 0) provisional();
   }
 
