@@ -87,9 +87,7 @@ function means(step: Step): string {
     case 'stop-unit':
       return 'systemctl stop';
     case 'stop-container':
-      return step.command.stdin?.includes('--restart=no') === true
-        ? 'restart policy to no, docker stop'
-        : 'docker stop';
+      return step.command.argv.includes('hold') ? 'restart policy to no, docker stop' : 'docker stop';
     case 'stop-process':
       return 'TERM, after 20 s KILL';
     default:

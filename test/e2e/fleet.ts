@@ -1,5 +1,17 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, openSync, closeSync, ftruncateSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  cpSync,
+  ftruncateSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -22,11 +34,17 @@ const NEEDS: readonly (readonly [program: string, pkg: string])[] = [
 export function whyNot(): string | undefined {
   if (process.platform !== 'linux') return 'network namespaces need Linux';
   if (process.getuid?.() !== 0) return 'hosts in network and mount namespaces need root';
-  const missing = NEEDS.filter(([program]) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0).map(([, pkg]) => pkg);
+  const missing = NEEDS.filter(
+    ([program]) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0,
+  ).map(([, pkg]) => pkg);
   if (missing.length === 0) return undefined;
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   spawnSync('apt-get', ['update', '-qq'], { env });
-  const done = spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...new Set(missing)], { env });
+  const done = spawnSync(
+    'apt-get',
+    ['install', '-y', '-qq', '--no-install-recommends', ...new Set(missing)],
+    { env },
+  );
   return done.status === 0 ? undefined : `these packages could not be installed: ${missing.join(', ')}`;
 }
 
@@ -44,7 +62,11 @@ export class Fleet {
     cpSync(join(ROOT, 'package.json'), join(this.folder, 'package.json'));
     cpSync(join(import.meta.dirname, 'nvidia-smi'), join(this.folder, 'nvidia-smi'));
     chmodSync(join(this.folder, 'nvidia-smi'), 0o755);
-    execFileSync('bash', [HOSTS, 'up', this.folder, this.prefix, join(ROOT, 'dist'), realpathSync(process.execPath)], { stdio: ['ignore', 'pipe', 'inherit'] });
+    execFileSync(
+      'bash',
+      [HOSTS, 'up', this.folder, this.prefix, join(ROOT, 'dist'), realpathSync(process.execPath)],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
     mkdirSync(join(this.folder, 'ctl', 'home', '.ssh'), { recursive: true, mode: 0o700 });
     writeFileSync(join(this.folder, 'ctl', 'password'), 'aurora-pw\n', { mode: 0o600 });
     this.writeCluster('');
@@ -62,7 +84,10 @@ nodes:
   - {name: spark-b, ssh: 192.168.200.13, jump: spark-a, fabric: 192.168.200.13}
 ${more}`,
     );
-    writeFileSync(this.file('ssh_config'), `Host *\n  UserKnownHostsFile ${this.file('known_hosts')}\n  GlobalKnownHostsFile /dev/null\n`);
+    writeFileSync(
+      this.file('ssh_config'),
+      `Host *\n  UserKnownHostsFile ${this.file('known_hosts')}\n  GlobalKnownHostsFile /dev/null\n`,
+    );
   }
 
   /** Writes the recipe; `reserve` in bytes decides whether the model fits. */
@@ -98,28 +123,59 @@ ${more}`,
   }
 
   start(args: readonly string[]): ChildProcess {
-    return spawn('ip', ['netns', 'exec', `${this.prefix}-ctl`, process.execPath, join(ROOT, 'dist', 'main.js'), '--cluster', this.file('cluster.yaml'), ...args], {
-      env: { PATH: process.env['PATH'], HOME: this.file('home'), FIRSTLIGHT_HOME: this.file('state'), XDG_RUNTIME_DIR: this.file('run'), LANG: 'C.UTF-8' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    return spawn(
+      'ip',
+      [
+        'netns',
+        'exec',
+        `${this.prefix}-ctl`,
+        process.execPath,
+        join(ROOT, 'dist', 'main.js'),
+        '--cluster',
+        this.file('cluster.yaml'),
+        ...args,
+      ],
+      {
+        env: {
+          PATH: process.env['PATH'],
+          HOME: this.file('home'),
+          FIRSTLIGHT_HOME: this.file('state'),
+          XDG_RUNTIME_DIR: this.file('run'),
+          LANG: 'C.UTF-8',
+        },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
   }
 
   /** A command inside a host as a user, past sshd. */
   on(host: 'a' | 'b', user: string, command: readonly string[]): Ended {
-    const { status, stdout, stderr } = spawnSync('bash', [HOSTS, 'enter', this.folder, host, user, ...command], { encoding: 'utf8' });
+    const { status, stdout, stderr } = spawnSync(
+      'bash',
+      [HOSTS, 'enter', this.folder, host, user, ...command],
+      { encoding: 'utf8' },
+    );
     return { code: status, stdout, stderr };
   }
 
   /** A process that stays and really holds that much memory. */
   hold(host: 'a' | 'b', user: string, gib: number, name: string): ChildProcess {
     const program = `const b=Buffer.alloc(${Math.round(gib * GIB)},1);process.title=${JSON.stringify(name)};setInterval(()=>b[0],1e6)`;
-    return this.#keep(spawn('bash', [HOSTS, 'enter', this.folder, host, user, '/srv/bin/node', '-e', program], { stdio: 'ignore' }));
+    return this.#keep(
+      spawn('bash', [HOSTS, 'enter', this.folder, host, user, '/srv/bin/node', '-e', program], {
+        stdio: 'ignore',
+      }),
+    );
   }
 
   /** A process that listens on a port of every address. */
   listen(host: 'a' | 'b', user: string, port: number): ChildProcess {
     const program = `require('net').createServer(()=>{}).listen(${port},'0.0.0.0')`;
-    return this.#keep(spawn('bash', [HOSTS, 'enter', this.folder, host, user, '/srv/bin/node', '-e', program], { stdio: 'ignore' }));
+    return this.#keep(
+      spawn('bash', [HOSTS, 'enter', this.folder, host, user, '/srv/bin/node', '-e', program], {
+        stdio: 'ignore',
+      }),
+    );
   }
 
   #keep(child: ChildProcess): ChildProcess {
@@ -170,7 +226,10 @@ function writeModel(folder: string): void {
   const files = ['model-00001-of-00002.safetensors', 'model-00002-of-00002.safetensors'];
   writeFileSync(
     join(folder, 'model.safetensors.index.json'),
-    JSON.stringify({ metadata: { total_size: 4 * GIB }, weight_map: Object.fromEntries(files.map((file, index) => [`model.layers.${index}.weight`, file])) }),
+    JSON.stringify({
+      metadata: { total_size: 4 * GIB },
+      weight_map: Object.fromEntries(files.map((file, index) => [`model.layers.${index}.weight`, file])),
+    }),
   );
   for (const file of files) {
     const handle = openSync(join(folder, file), 'w');

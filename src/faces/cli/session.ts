@@ -44,8 +44,8 @@ export type CliParts = {
   readonly stdout: Output;
   readonly stderr: Output;
   readonly env: Env;
-  /** Ends the process at once; `process.exit` when left out. */
-  readonly exit?: (code: number) => void;
+  /** Ends the process at once. */
+  readonly exit: (code: number) => void;
 };
 
 /** What is known when it went wrong: whether a step was carried out on any host. */
@@ -179,7 +179,7 @@ function listen(parts: CliParts, globals: Globals, progress: Progress): Interrup
     leave: () => {
       progress.stop();
       parts.stdin.setRawMode?.(false);
-      (parts.exit ?? ((code: number) => process.exit(code)))(130);
+      parts.exit(130);
     },
   });
 }
