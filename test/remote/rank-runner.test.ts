@@ -35,7 +35,7 @@ case $command in
   logs) f=$(c "$@"); tail -c +1 -f "$f/log" & t=$!; while ! [ -e "$f/code" ]; do sleep 0.05; done; sleep 0.2; kill $t;;
   wait) f=$(c "$@"); [ -d "$f" ] || exit 1; while ! [ -e "$f/code" ]; do sleep 0.05; done; cat "$f/code";;
   inspect) f=$(c "$@"); [ -d "$f" ] || exit 1; if [ -e "$f/code" ]; then echo false; else echo true; fi;;
-  stop|kill) f=$(c "$@"); echo 137 >"$f/code"; kill -KILL -- -$(ps -o sid= -p $(cat "$f/pid") | tr -d ' ');;
+  stop|kill) f=$(c "$@"); echo 137 >"$f/code"; kill -KILL -$(ps -o sid= -p $(cat "$f/pid") | tr -d ' ');;
   rm) rm -rf "$(c "$@")";;
 esac
 `;
