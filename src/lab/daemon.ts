@@ -79,5 +79,9 @@ export function endAllOf(folder: string): void {
 }
 
 function keyPair(comment: string): { readonly private: string; readonly public: string } {
-  return ssh2.utils.generateKeyPairSync('ed25519', { comment });
+  // ssh2 takes zeros at the beginning of a public key for padding: one pair in 256 comes out a byte short.
+  for (;;) {
+    const pair = ssh2.utils.generateKeyPairSync('ed25519', { comment });
+    if (!(ssh2.utils.parseKey(pair.private) instanceof Error)) return pair;
+  }
 }
