@@ -4,7 +4,7 @@ import { factsOf, nodesOf, setByRecipe } from './scene.ts';
 import { pattern, type Signature } from './signature.ts';
 
 const gloo = pattern('Unable to find address for: ', /Unable to find address for: (?<name>\S+)/);
-const nccl = pattern('no socket interface found', /Bootstrap : no socket interface found/i);
+const nccl = pattern('no socket interface found', /Bootstrap ?: no socket interface found/i);
 const wanted = pattern(
   'NCCL_SOCKET_IFNAME set',
   /NCCL_SOCKET_IFNAME set (?:by environment )?to (?<name>\S+)/,

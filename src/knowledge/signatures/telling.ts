@@ -22,7 +22,7 @@ export const FATAL: readonly string[] = [
   'RuntimeError: No CUDA GPUs are available',
   'Failed to infer device type',
   'Unable to find address for: ',
-  'Bootstrap : no socket interface found',
+  'no socket interface found',
   'error: unrecognized arguments: ',
   'error: ambiguous option: ',
   ': invalid choice: ',
