@@ -354,7 +354,7 @@ export async function bringUp(
         milliseconds: world.clock.now() - started,
       });
       if (!fine) {
-        await stopRanks(world, recorder, services, 'another rank could not be started');
+        await stopAll(services, 'another rank could not be started');
         finding({
           cause: 'unknown',
           node: service.node,
@@ -487,7 +487,7 @@ export async function bringUp(
     const whole: Evidence = { ...evidence, after };
     const found = diagnose(whole, { final: true });
     recorder.emit({ type: 'finding', attempt, ...found });
-    await stopRanks(world, recorder, services, 'one rank ended, so all are stopped');
+    await stopAll(services, 'one rank ended, so all are stopped');
     if (pending !== undefined) {
       const same = found.cause === pending.finding.cause;
       tell(
@@ -511,6 +511,23 @@ export async function bringUp(
     }
     if (changeEngine(`${engine} has no remedy left: ${found.title}`)) return undefined;
     return notServing(found.advice[0] === undefined ? found.title : `${found.title} ${found.advice[0]}`);
+  }
+
+  /** All ranks are one unit: what still runs of this attempt is stopped, and told to have been asked to. */
+  async function stopAll(services: readonly Service[], why: string): Promise<void> {
+    const fine = await stopRanks(world, recorder, services, why);
+    if (!fine) return;
+    const over = recorder.state().attempts.find((one) => one.attempt === attempt)?.ranks ?? [];
+    for (const rank of over.filter((one) => one.ended === undefined)) {
+      recorder.emit({
+        type: 'rank-ended',
+        attempt,
+        node: rank.node,
+        rank: rank.rank,
+        code: undefined,
+        requested: true,
+      });
+    }
   }
 
   function notServing(why: string): End {

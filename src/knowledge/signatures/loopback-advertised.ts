@@ -1,7 +1,15 @@
 import type { Evidence } from '../../domain/evidence.ts';
 import { valueIf } from '../../domain/facts.ts';
 import { list } from '../../domain/units.ts';
-import { factsOf, isLoopback, peersOf, plainAddress, setByRecipe, severalNodes } from './scene.ts';
+import {
+  fabricAddresses,
+  factsOf,
+  isLoopback,
+  peersOf,
+  plainAddress,
+  setByRecipe,
+  severalNodes,
+} from './scene.ts';
 import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
 
 const refused = pattern(
@@ -34,7 +42,7 @@ function fromRefusal({ evidence }: View, tried: readonly Found[]): Match | undef
   if (first === undefined) return undefined;
   const address = plainAddress(first.groups['address'] ?? '');
   const node = advertiser(evidence, first);
-  const cure = advice(evidence.engine, setByRecipe(evidence, ['GLOO_SOCKET_IFNAME']));
+  const cure = advice(evidence, node, address, setByRecipe(evidence, ['GLOO_SOCKET_IFNAME']));
   return {
     cause: 'loopback-address-advertised',
     node,
@@ -60,7 +68,7 @@ function fromWarning({ evidence }: View, said: readonly Found[]): Match | undefi
     shown: said.slice(0, 3),
     title: `${first.node} could not resolve its own name and told the others to reach it at 127.0.0.1`,
     why: 'Without an address of its own Gloo falls back to loopback, which leads every other node to itself.',
-    advice: advice(evidence.engine, []),
+    advice: advice(evidence, first.node, '127.0.0.1', []),
     values: { address: '127.0.0.1' },
     confidence: 0.75,
     specificity: 2,
@@ -83,11 +91,23 @@ function enough(tried: readonly Found[]): readonly Found[] {
   return tried.length <= 3 || last === undefined ? tried : [...tried.slice(0, 2), last];
 }
 
-function advice(engine: string, overridden: readonly string[]): readonly string[] {
-  const own = `${engine === 'vllm' ? 'VLLM_HOST_IP' : 'SGLANG_HOST_IP'} and GLOO_SOCKET_IFNAME`;
+function advice(
+  evidence: Evidence,
+  node: string | undefined,
+  address: string,
+  overridden: readonly string[],
+): readonly string[] {
+  const where = node ?? 'each node';
+  const fabric = node === undefined ? undefined : fabricAddresses(evidence, node)[0];
+  const hosts = `On ${where}, in /etc/hosts, give the host's own name ${fabric === undefined ? 'its fabric address' : `the address ${fabric}`} instead of ${address}; then firstlight up. See it with: getent hosts "$(hostname)"`;
+  if (evidence.recipe.network === 'auto' && overridden.length === 0) {
+    // It was told its own interface and did not take it: the image or a wrapper sets or drops the variable.
+    return [hosts, 'Look what the image does with GLOO_SOCKET_IFNAME: it was given, and was not used.'];
+  }
+  const own = `${evidence.engine === 'vllm' ? 'VLLM_HOST_IP' : 'SGLANG_HOST_IP'} and GLOO_SOCKET_IFNAME`;
   return [
     ...overridden.map((name) => `Take ${name} out of the recipe's env: one value cannot suit all nodes.`),
     `Set network: auto in the recipe, so that each rank gets its own node's ${own}.`,
-    'Or give the host name its fabric address in /etc/hosts on each node; see it with: getent hosts "$(hostname)"',
+    hosts,
   ];
 }
