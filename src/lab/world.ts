@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { closeSync, constants, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { interfacesOf } from './host-files.ts';
 import { LabHost } from './lab-host.ts';
@@ -39,6 +39,8 @@ export async function makeWorld(options: WorldOptions): Promise<LabWorld> {
   const alive = join(folder, 'alive');
   const { status, error } = spawnSync('mkfifo', [alive]);
   if (status !== 0) throw new Error('the lab needs the command mkfifo', { cause: error });
+  // Both ends: it can be opened before anybody reads, and ends for all readers when this process does.
+  const held = openSync(alive, constants.O_RDWR);
   const programs = story.hosts.flatMap(({ holders }) =>
     holders.flatMap(({ kind, argv }) => (kind === 'process' ? [argv[0] ?? ''] : [])),
   );
@@ -83,6 +85,7 @@ export async function makeWorld(options: WorldOptions): Promise<LabWorld> {
     },
     async close() {
       for (const host of hosts) host.close();
+      closeSync(held);
       await Promise.all([...ssh.values()].map((server) => server.close()));
     },
   };

@@ -1,6 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findLab, labDown, labUp } from '../../src/lab/lab.ts';
 import { allPids, environmentOf, signal } from '../../src/lab/real-process.ts';
 import { GIB } from '../../src/lab/story.ts';
 import { type OpenLab, openLab, until } from './world-ssh.ts';
@@ -188,6 +190,30 @@ describe('a lab that ends', () => {
     expect(left().length).toBeGreaterThan(3);
     await lab.close();
     await until(left, (pids) => pids.length === 0);
+  });
+});
+
+describe('a lab in the background', () => {
+  it('is found, refuses a second one, and goes with all its processes, also when it is killed', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'fl-world-'));
+    const left = () =>
+      allPids().filter((pid) => environmentOf(pid)?.['FIRSTLIGHT_ROOT']?.startsWith(`${folder}/`));
+    try {
+      const lab = await labUp({ folder, story: 'two-sparks', seed: 7 });
+      expect(findLab(folder)).toMatchObject({ pid: lab.pid, seed: 7, story: { name: 'two-sparks' } });
+      await expect(labUp({ folder, story: 'two-sparks' })).rejects.toThrow('runs in');
+      expect(left().length).toBeGreaterThan(2);
+      signal(lab.pid, 'SIGKILL');
+      await until(left, (pids) => pids.length === 0);
+      expect(findLab(folder)).toBeUndefined();
+      await labUp({ folder, story: 'clean-start' });
+      await labDown(folder);
+      expect(findLab(folder)).toBeUndefined();
+      expect(left()).toEqual([]);
+    } finally {
+      await labDown(folder);
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });
 
