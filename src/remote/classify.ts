@@ -39,7 +39,7 @@ const direct: readonly Rule[] = [
 /** These are said too where the jump host could not dial on. */
 const vague: readonly Rule[] = [
   [
-    /(kex|ssh)_exchange_identification: .*(reset|closed)|Exceeded MaxStartups|Not allowed at this time/i,
+    /(kex|ssh)_exchange_identification: .*(reset|closed)|Exceeded MaxStartups|Not allowed at this time|Connection (closed|reset) by \S+ port (-1|65535)|connect to host .*: Connection reset/i,
     'too-many-connections',
   ],
   [
@@ -56,15 +56,14 @@ const vague: readonly Rule[] = [
 export function classify(text: string, jumpLog: string): Symptom & { readonly unclear?: boolean } {
   for (const [pattern, why] of atJump) if (pattern.test(text)) return { why, atJump: true };
   for (const [pattern, why] of direct) if (pattern.test(text)) return { why, atJump: false };
-  if (/stdio forwarding (request )?failed/i.test(text)) {
-    const whys = new Set(
-      jumpLog.split('\n').flatMap((line) => {
-        const rule = atJump.find(([pattern]) => pattern.test(line));
-        return rule === undefined ? [] : [rule[1]];
-      }),
-    );
-    const [why = 'unknown'] = whys;
-    return { why, atJump: true, unclear: whys.size !== 1 };
+  // With ControlPersist ssh hides what its ProxyCommand says: all that is left is a peer without a name.
+  if (/stdio forwarding (request )?failed|UNKNOWN port (65535|-1)/i.test(text)) {
+    const whys = jumpLog.split('\n').flatMap((line) => {
+      const rule = atJump.find(([pattern]) => pattern.test(line));
+      return rule === undefined ? [] : [rule[1]];
+    });
+    const [why] = whys;
+    if (why !== undefined) return { why, atJump: true, unclear: whys.length > 1 };
   }
   for (const [pattern, why] of vague) if (pattern.test(text)) return { why, atJump: false };
   return { why: 'unknown', atJump: false };
