@@ -4,16 +4,17 @@ import { type Container, Docker } from './docker.ts';
 import { watchDropCaches } from './drop-caches.ts';
 import { startEngine } from './engine-container.ts';
 import { exitCode } from './exit-code.ts';
-import { baseName, containerOf, NOTHING, programOf, unitOf } from './holders.ts';
+import { containerCgroup, Holders } from './holder-processes.ts';
+import { baseName, NOTHING, unitOf } from './holders.ts';
 import { HIDDEN_ENVIRON, replaceFile, writeHostFiles } from './host-files.ts';
 import { imageNamed, imagesOf, type LabImage } from './images.ts';
 import { Ledger, meminfo } from './ledger.ts';
 import { MODEL_BYTES, writeModel } from './model-files.ts';
 import type { LabInterface, Listener, NetworkTable } from './network-table.ts';
-import { Processes, type Program, signalTree } from './processes.ts';
+import { Processes, signalTree } from './processes.ts';
 import { hex, randomOf } from './random.ts';
 import { signal } from './real-process.ts';
-import { GIB, type Story, type StoryHolder, type StoryHost } from './story.ts';
+import { GIB, type Story, type StoryHost } from './story.ts';
 import { Sudo } from './sudo.ts';
 import { Systemd, type Unit, type UnitSpec } from './systemd.ts';
 import { BUSY_BYTES } from './tools/nvidia-smi-tool.ts';
@@ -51,10 +52,11 @@ export class LabHost {
   readonly systemd: Systemd;
   readonly sudo: Sudo;
   readonly images: readonly LabImage[];
+  readonly holders: Holders;
+  readonly rankStarts: () => void;
   /** Signals that no real kernel would have let through: what they hit was brought back. */
   readonly trespasses: string[] = [];
   readonly #options: LabHostOptions;
-  readonly #bare = new Map<string, StoryHolder>();
   readonly #stopWatching: () => void;
   #closed = false;
 
@@ -80,6 +82,8 @@ export class LabHost {
     this.processes = new Processes(root, this.ledger, options.alive, 1000);
     this.sudo = new Sudo(host.sudoPassword);
     this.images = imagesOf(story, host);
+    this.holders = new Holders(this, host.holders, options.network);
+    this.rankStarts = options.rankStarts;
     this.docker = new Docker(
       {
         start: (container, over) => this.#startContainer(container, over),
@@ -89,7 +93,7 @@ export class LabHost {
     );
     this.systemd = new Systemd(
       {
-        start: (unit, over) => this.#startUnit(unit, over),
+        start: (unit, over) => this.holders.startUnit(unit, over),
         signal: (unit, name) => this.signalUnit(unit, name),
       },
       host.holders.flatMap((holder) => unitOf(holder)),
@@ -99,56 +103,6 @@ export class LabHost {
       if (!this.sudo.rootNow) this.trespasses.push('drop_caches was written without root');
       else if (text === '1' || text === '3') this.ledger.dropCache();
     });
-  }
-
-  /** Starts what the story has running from its start on. */
-  begin(): void {
-    for (const holder of this.#options.host.holders) {
-      if (holder.kind === 'process') this.#bare.set(holder.name, holder);
-      if (holder.absent !== true) this.startHolder(holder.name);
-    }
-  }
-
-  startHolder(name: string): void {
-    const holder = this.#options.host.holders.find((candidate) => candidate.name === name);
-    if (holder === undefined) throw new Error(`the story has no holder ${name} on ${this.name}`);
-    switch (holder.kind) {
-      case 'container':
-        this.docker.start(this.docker.create(containerOf(holder)));
-        return;
-      case 'unit': {
-        const unit = this.systemd.list.find(({ spec }) => spec.name === name);
-        if (unit !== undefined) this.systemd.start(unit);
-        return;
-      }
-      case 'process':
-        this.#startBare(holder);
-    }
-  }
-
-  /** Somebody started a program of the story by hand, as a restore does: it holds what it holds. */
-  adoptHolder(
-    pid: number,
-    program: { readonly argv: readonly string[]; readonly cwd: string; readonly uid: number },
-    env: Readonly<Record<string, string>>,
-  ): boolean {
-    const holder = this.#bare.get(baseName(program.argv[0] ?? ''));
-    if (holder === undefined) return false;
-    const forget = this.#listen(holder, pid);
-    const adopted = this.processes.adopt(
-      pid,
-      {
-        ...this.#program(holder, SESSION_CGROUP),
-        argv: program.argv,
-        cwd: program.cwd,
-        uid: program.uid,
-        user: program.uid === 0 ? 'root' : holder.user,
-        env,
-      },
-      forget,
-    );
-    if (adopted === undefined) forget();
-    return adopted !== undefined;
   }
 
   get interfaces(): readonly LabInterface[] {
@@ -190,8 +144,9 @@ export class LabHost {
     return { home: this.realPath(line?.[5] ?? `/home/${user}`), uid: Number(line?.[2] ?? 1000) };
   }
 
-  /** What a login shell of that user starts with. */
+  /** What a login shell of that user starts with; also how fast the lab's engines are to be, where the lab was told. */
   loginEnvironment(user = this.user): Readonly<Record<string, string>> {
+    const speed = process.env['FIRSTLIGHT_LAB_SPEED'];
     return {
       PATH: `${this.#options.bin}:/usr/local/bin:/usr/bin:/bin`,
       HOME: this.login(user).home,
@@ -201,6 +156,7 @@ export class LabHost {
       LANG: 'C.UTF-8',
       FIRSTLIGHT_ROOT: this.root,
       FIRSTLIGHT_LAB: this.#options.lab,
+      ...(speed === undefined ? {} : { FIRSTLIGHT_LAB_SPEED: speed }),
     };
   }
 
@@ -237,6 +193,10 @@ export class LabHost {
     });
   }
 
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   close(): void {
     this.#closed = true;
     this.#stopWatching();
@@ -253,25 +213,9 @@ export class LabHost {
 
   #startContainer(container: Container, over: (code: number) => void): { readonly pid: number } {
     const image = this.imageNamed(container.spec.image);
-    if (image?.engine === undefined) return this.#startHolderContainer(container, over);
-    this.#options.rankStarts();
+    if (image?.engine === undefined) return this.holders.startContainer(container, over);
+    this.rankStarts();
     return this.#startEngine(container, image, over);
-  }
-
-  #startHolderContainer(container: Container, over: (code: number) => void): { readonly pid: number } {
-    const holder = this.#options.host.holders.find(({ name }) => name === container.spec.name);
-    if (holder === undefined)
-      throw new Error(`exec: "${container.spec.command[0] ?? ''}": not found in $PATH`);
-    let forget = (): void => undefined;
-    const started = this.processes.start(
-      this.#program(holder, containerCgroup(container.id)),
-      (bySignal, code) => {
-        forget();
-        over(exitCode(bySignal, code));
-      },
-    );
-    forget = this.#listen(holder, started.pid);
-    return started;
   }
 
   #startEngine(
@@ -304,55 +248,6 @@ export class LabHost {
     return { pid };
   }
 
-  #startUnit(unit: Unit, over: (failed: boolean) => void): { readonly pid: number } {
-    const holder = this.#options.host.holders.find(({ name }) => name === unit.spec.name);
-    if (holder === undefined) throw new Error(`the story has no unit ${unit.spec.name}`);
-    let forget = (): void => undefined;
-    const started = this.processes.start(
-      this.#program(holder, this.unitCgroup(unit.spec)),
-      (bySignal, code) => {
-        forget();
-        over(bySignal !== 'SIGTERM' && (bySignal !== null || code !== 0));
-      },
-    );
-    forget = this.#listen(holder, started.pid);
-    return started;
-  }
-
-  #startBare(holder: StoryHolder): void {
-    let forget = (): void => undefined;
-    const { pid } = this.processes.start(this.#program(holder, SESSION_CGROUP), (bySignal) => {
-      forget();
-      // No kernel lets a user's signal through to another user's process; whose signal it was is not to be had here.
-      if (this.#closed || bySignal === null || holder.uid === 1000 || this.sudo.rootNow) return;
-      this.trespasses.push(`${holder.name} of ${holder.user} got ${bySignal} without root`);
-      this.#startBare(holder);
-    });
-    forget = this.#listen(holder, pid);
-  }
-
-  #program(holder: StoryHolder, cgroup: string): Program {
-    const env =
-      holder.kind === 'container'
-        ? { PATH: '/usr/local/bin:/usr/bin:/bin', FIRSTLIGHT_ROOT: this.root }
-        : { ...this.loginEnvironment(holder.user), FIRSTLIGHT_LAB_UID: String(holder.uid) };
-    return programOf(holder, { cgroup, cwd: this.realPath(holder.cwd), env });
-  }
-
-  /** Its ports are taken while it runs; nothing answers on them. */
-  #listen(holder: StoryHolder, pid: number): () => void {
-    const { network } = this.#options;
-    const listeners = holder.listens.flatMap(({ address, port }) => {
-      const program = baseName(holder.argv[0] ?? '');
-      const wish = { host: this.name, address, port, realPort: 0, pid, program, uid: holder.uid };
-      const listener = network.listen(wish);
-      return typeof listener === 'string' ? [] : [listener];
-    });
-    return () => {
-      for (const listener of listeners) network.forget(listener);
-    };
-  }
-
   /** environ of other users' processes can be read by root alone: for others it is not there. */
   #guardEnvironments(root: boolean): void {
     for (const { pid, uid } of this.processes.list) {
@@ -361,10 +256,4 @@ export class LabHost {
       if (uid !== 1000 && existsSync(join(folder, from))) renameSync(join(folder, from), join(folder, to));
     }
   }
-}
-
-const SESSION_CGROUP = '/user.slice/user-1000.slice/session-1.scope';
-
-export function containerCgroup(id: string): string {
-  return `/system.slice/docker-${id}.scope`;
 }
