@@ -41,7 +41,7 @@ export async function startDaemon(folder: string, story: Story | string, seed: n
     hostKeys: new Map([...hostKeys].map(([name, pair]) => [name, pair.public])),
     ports: new Map([...opened.ssh].map(([name, server]) => [name, server.port])),
   });
-  for (const host of opened.hosts) host.begin();
+  for (const host of opened.hosts) host.holders.begin();
   const state = {
     pid: process.pid,
     startTicks: startTicks(process.pid),

@@ -39,7 +39,12 @@ export function startEngine(options: {
     FIRSTLIGHT_LAB_MOUNTS: spec.mounts
       .map(({ source, target }) => `${target}=${realPath(source)}`)
       .join('\n'),
+    FIRSTLIGHT_LAB_DEVICES: spec.devices.join('\n'),
     FIRSTLIGHT_LAB_UID: '0',
+    // For tests: how fast the stand-ins' time goes.
+    ...(process.env['FIRSTLIGHT_LAB_SPEED'] === undefined
+      ? {}
+      : { FIRSTLIGHT_LAB_SPEED: process.env['FIRSTLIGHT_LAB_SPEED'] }),
   };
   const child = spawn(program, rest, { cwd: root, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   child.stdout.setEncoding('utf8').on('data', (text: string) => log.write('stdout', text));

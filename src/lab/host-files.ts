@@ -62,11 +62,7 @@ export function writeHostFiles(
   seed: string,
 ): void {
   const random = randomOf(`files:${seed}:${host.name}`);
-  const put = (path: string, text: string): void => {
-    const file = join(root, path);
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, text);
-  };
+  const put = putInto(root);
   for (const folder of [
     'tmp',
     'run',
@@ -112,10 +108,18 @@ export function writeHostFiles(
   symlinkSync('/proc/stat', join(root, 'proc/stat'));
   symlinkSync('/proc/self', join(root, 'proc/self'));
   put('sys/class/dmi/id/product_name', 'NVIDIA_DGX_Spark\n');
-  for (const item of interfaces) writeInterface(put, item);
+  for (const item of interfaces) writeInterface(root, item);
 }
 
-export const KERNEL = '6.17.0-1021-nvidia';
+function putInto(root: string): (path: string, text: string) => void {
+  return (path, text) => {
+    const file = join(root, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  };
+}
+
+const KERNEL = '6.17.0-1021-nvidia';
 
 function etcHosts(story: Story, host: StoryHost): string {
   const own =
@@ -145,7 +149,9 @@ function passwd(host: StoryHost): string {
     .join('\n')}\n`;
 }
 
-function writeInterface(put: (path: string, text: string) => void, item: LabInterface): void {
+/** sysfs of one interface, and of the RDMA device behind it. */
+export function writeInterface(root: string, item: LabInterface): void {
+  const put = putInto(root);
   const net = `sys/class/net/${item.name}`;
   put(`${net}/operstate`, item.name === 'lo' ? 'unknown\n' : item.up ? 'up\n' : 'down\n');
   put(`${net}/carrier`, item.up ? '1\n' : '0\n');

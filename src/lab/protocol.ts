@@ -5,8 +5,8 @@
  * a killed engine gives its memory back because the kernel closes its socket, not because it said so.
  *
  * What a lab process finds in its environment: `FIRSTLIGHT_ROOT` (its host's folder), `FIRSTLIGHT_LAB`, in a
- * container `FIRSTLIGHT_LAB_MOUNTS` (`container path=real path` per line: it sees nothing else), and below sudo
- * `FIRSTLIGHT_LAB_UID=0`.
+ * container `FIRSTLIGHT_LAB_MOUNTS` (`container path=real path` per line: it sees nothing else) and
+ * `FIRSTLIGHT_LAB_DEVICES` (what `--device` gave it, one a line), and below sudo `FIRSTLIGHT_LAB_UID=0`.
  *
  * Memory, chosen from what is known of GB10: the first `hold` with `gpu` of a process is its context, and must fit
  * into MemFree alone (the driver needs pages that are free now); whatever it grows to later may push clean page

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, constants, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import { interfacesOf } from './host-files.ts';
+import { interfacesOf, writeInterface } from './host-files.ts';
 import { LabHost } from './lab-host.ts';
 import { NetworkTable } from './network-table.ts';
 import { randomOf } from './random.ts';
@@ -16,6 +16,8 @@ export type LabWorld = {
   /** By host name. */
   readonly ssh: ReadonlyMap<string, SshHost>;
   host(name: string): LabHost;
+  /** Pulls that interface's cable, or plugs it in again. */
+  cable(host: string, interfaceName: string, plugged: boolean): void;
   close(): Promise<void>;
 };
 
@@ -51,7 +53,7 @@ export async function makeWorld(options: WorldOptions): Promise<LabWorld> {
     for (const [at, step] of story.timeline.entries()) {
       if (step.node !== node || seen.has(at)) continue;
       seen.add(at);
-      hosts.find(({ name }) => name === node)?.startHolder(step.startHolder);
+      hosts.find(({ name }) => name === node)?.holders.start(step.startHolder);
     }
   };
   const hosts: readonly LabHost[] = story.hosts.map((host) => {
@@ -71,6 +73,11 @@ export async function makeWorld(options: WorldOptions): Promise<LabWorld> {
       rankStarts: () => turn(host.name),
     });
   });
+  const hostNamed = (name: string): LabHost => {
+    const found = hosts.find((host) => host.name === name);
+    if (found === undefined) throw new Error(`the lab has no host ${name}`);
+    return found;
+  };
   const ssh = new Map<string, SshHost>();
   for (const host of hosts) ssh.set(host.name, await serve(host, network, options));
   return {
@@ -78,10 +85,11 @@ export async function makeWorld(options: WorldOptions): Promise<LabWorld> {
     hosts,
     network,
     ssh,
-    host(name) {
-      const found = hosts.find((host) => host.name === name);
-      if (found === undefined) throw new Error(`the lab has no host ${name}`);
-      return found;
+    host: hostNamed,
+    cable(name, interfaceName, plugged) {
+      network.cut(name, interfaceName, !plugged);
+      const host = hostNamed(name);
+      for (const item of host.interfaces) writeInterface(host.root, item);
     },
     async close() {
       for (const host of hosts) host.close();

@@ -52,9 +52,12 @@ describe('two-sparks', () => {
 
   it('is out of reach over a cable that is pulled', () => {
     const { network } = lab.world;
-    network.cut('spark-a', 'enp1s0f0np0', true);
+    const carrier = () => readFileSync(join(lab.head.root, 'sys/class/net/enp1s0f0np0/carrier'), 'utf8');
+    lab.world.cable('spark-a', 'enp1s0f0np0', false);
     expect(network.find('spark-a', '192.168.200.13', 22)).toBe('EHOSTUNREACH');
-    network.cut('spark-a', 'enp1s0f0np0', false);
+    expect(carrier()).toBe('0\n');
+    lab.world.cable('spark-a', 'enp1s0f0np0', true);
+    expect(carrier()).toBe('1\n');
     expect(network.find('spark-a', '192.168.200.13', 22)).toMatchObject({ host: 'spark-b' });
   });
 
