@@ -72,6 +72,12 @@ export class Rig {
     this.a = a;
     this.b = b;
     writeModel(this.model, {});
+    writeNetwork(folder, true);
+  }
+
+  /** What both hosts' RDMA devices are from now on. */
+  set rdma(active: boolean) {
+    writeNetwork(this.#folder, active);
   }
 
   static async open(names: 'loopback' | 'fabric' = 'loopback'): Promise<Rig> {
@@ -91,6 +97,7 @@ export class Rig {
     const engine = new Engine(words, {
       FIRSTLIGHT_LAB: this.lab.variable(host.name),
       FIRSTLIGHT_LAB_SPEED: '12',
+      FIRSTLIGHT_ROOT: this.#folder,
       ...env,
     });
     this.#engines.push(engine);
@@ -181,6 +188,17 @@ export function words(
     ...(rank === 0 ? ['--host', '127.0.0.1', '--port', '30000'] : ['--headless']),
     ...more,
   ];
+}
+
+/** The interfaces and RDMA devices of a Spark, as sysfs shows them; the same names on both hosts. */
+function writeNetwork(root: string, active: boolean): void {
+  for (const name of ['lo', 'enP7s7', 'enp1s0f0np0'])
+    mkdirSync(join(root, 'sys/class/net', name), { recursive: true });
+  for (const device of ['rocep1s0f0', 'roceP2p1s0f0']) {
+    const port = join(root, 'sys/class/infiniband', device, 'ports/1');
+    mkdirSync(port, { recursive: true });
+    writeFileSync(join(port, 'state'), active ? '4: ACTIVE\n' : '1: DOWN\n');
+  }
 }
 
 /** A folder that looks like a hybrid mixture of 100 GB in four shards. */

@@ -3,6 +3,7 @@ export type Site =
   | 'set-device'
   | 'store'
   | 'gloo'
+  | 'nccl'
   | 'queue'
   | 'balance'
   | 'load'

@@ -61,6 +61,16 @@ const FRAMES: Readonly<Record<Site, readonly Frame[]>> = {
     ...GROUPS,
     at('distributed/parallel_state.py', 292, '__init__', 'cpu_group = torch.distributed.new_group('),
   ],
+  nccl: [
+    ...GROUPS,
+    at('distributed/parallel_state.py', 318, '__init__', 'self.pynccl_comm = PyNcclCommunicator('),
+    at(
+      'distributed/device_communicators/pynccl_wrapper.py',
+      351,
+      'NCCL_CHECK',
+      'raise RuntimeError(f"NCCL error: {error_str}")',
+    ),
+  ],
   queue: [
     ...GROUPS,
     at(

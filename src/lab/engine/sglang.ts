@@ -3,6 +3,7 @@ import type { Group } from './group.ts';
 import { COMMUNICATOR_BYTES, GIB, rankWeightBytes } from './memory-model.ts';
 import { openMessageQueue } from './message-queue.ts';
 import type { Model } from './model-folder.ts';
+import { NCCL_VERSION, openCommunicator } from './nccl.ts';
 import { shardBar } from './output.ts';
 import { noSuchDevice, PythonError } from './python-error.ts';
 import { Device, join, loadShards } from './rank.ts';
@@ -64,7 +65,8 @@ async function bringUp(
     glooSeconds: 7200,
   });
   if (store !== undefined) {
-    log.rank('sglang is using nccl==2.30.7');
+    log.rank(`sglang is using nccl==${NCCL_VERSION}`);
+    await openCommunicator(run, { rank, size: nnodes });
     await device.grow(COMMUNICATOR_BYTES * device.share, 'set-device');
     await pace.wait(300);
     log.rank('CustomAllreduce is disabled because this process group spans across nodes.');

@@ -59,6 +59,21 @@ const FRAMES: Readonly<Record<Site, readonly Frame[]>> = {
     ...GROUPS,
     at('distributed/parallel_state.py', 372, '__init__', 'cpu_group = torch.distributed.new_group('),
   ],
+  nccl: [
+    ...GROUPS,
+    at(
+      'distributed/device_communicators/cuda_communicator.py',
+      71,
+      '__init__',
+      'self.pynccl_comm = PyNcclCommunicator(',
+    ),
+    at(
+      'distributed/device_communicators/pynccl_wrapper.py',
+      382,
+      'NCCL_CHECK',
+      'raise RuntimeError(f"NCCL error: {error_str}")',
+    ),
+  ],
   queue: [
     ...GROUPS,
     at(

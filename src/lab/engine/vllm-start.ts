@@ -3,6 +3,7 @@ import type { Group } from './group.ts';
 import { COMMUNICATOR_BYTES, elementBytes, GIB, rankWeightBytes } from './memory-model.ts';
 import { openMessageQueue } from './message-queue.ts';
 import type { Model } from './model-folder.ts';
+import { NCCL_VERSION, openCommunicator } from './nccl.ts';
 import { shardBar, write } from './output.ts';
 import { Device, join, loadShards } from './rank.ts';
 import { checkFree, gib, type KvPlan, planKv } from './vllm-memory.ts';
@@ -37,7 +38,8 @@ export async function bringUp(run: VllmRun, place: VllmPlace): Promise<VllmUp> {
     },
   );
   if (store !== undefined) {
-    log.line(early, 'INFO', 'pynccl.py:111', 'vLLM is using nccl==2.30.7');
+    log.line(early, 'INFO', 'pynccl.py:111', `vLLM is using nccl==${NCCL_VERSION}`);
+    await openCommunicator(run, { rank, size: nnodes });
     await device.grow(COMMUNICATOR_BYTES * device.share, 'set-device');
     await pace.wait(300);
     log.line(
