@@ -115,7 +115,7 @@ members() {
   same_boot || return 0
   {
     [ -n "$S" ] && cat /proc/[0-9]*/stat 2>/dev/null | awk -v s="$S" '{p = $1; sub(/^.*\) /, ""); if ($4 == s && p != s && $1 != "Z") print p}'
-    [ -f "$d/container" ] || for f in $(grep -lF "FIRSTLIGHT_RANK=$d/" /proc/[0-9]*/environ 2>/dev/null); do f=${'$'}{f%/environ}; echo "${'$'}{f##*/}"; done
+    [ -f "$d/container" ] || for f in $(grep -lzF "FIRSTLIGHT_RANK=$d/" /proc/[0-9]*/environ 2>/dev/null); do f=${'$'}{f%/environ}; echo "${'$'}{f##*/}"; done
   } | sort -u
 }
 if ! [ -f "$d/container" ] && same_boot; then

@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Service } from '../../src/domain/plan.ts';
@@ -248,6 +256,38 @@ describe('the rank runner', () => {
     });
     expect(readdirSync(join(farHost.home, 'docker'))).toEqual([]);
     expect(await running('sleep 98767')).toBe(false);
+  });
+
+  it.skipIf(!existsSync('/usr/bin/busybox'))('works with busybox alone', async () => {
+    const key = far.key('box-client');
+    const box = await far.host('box', {
+      keys: [far.publicKey(key)],
+      env: { PATH: join(far.folder, 'box/bin') },
+    });
+    const { stdout } = await done(['busybox', '--list']);
+    for (const tool of stdout.trim().split('\n')) symlinkSync('/usr/bin/busybox', join(box.bin, tool));
+    const [inBox] = openHosts(clusterOf(far, key, [{ name: 'box', host: box }]), {
+      secrets: secretsOf(),
+      socketFolder: join(far.folder, 's'),
+    }).all;
+    if (inBox === undefined) throw new Error('no host');
+    const rank = service({
+      name: 'box-r0',
+      argv: ['sh', '-c', 'echo in the box; setsid sleep 98768 & sleep 98769'],
+      secretEnv: {},
+    });
+    expect(await startRank(inBox, rank, START, { signal: never })).toMatchObject({ stdout: 'started\n' });
+    expect(await startRank(inBox, rank, START, { signal: never })).toMatchObject({ stdout: 'already\n' });
+    while (!(await running('sleep 98768'))) await new Promise((go) => setTimeout(go, 20));
+    const ended = await stopRank(inBox, 'box-r0', { graceSeconds: 2 }, { signal: never });
+    expect(ended).toMatchObject({ kind: 'ran', code: 0, stdout: 'stopped\n' });
+    expect(await running('sleep 9876[89]')).toBe(false);
+    let text = '';
+    const lines = (bytes: Buffer) => {
+      text += bytes.toString();
+    };
+    const end = await followRank(inBox, 'box-r0', 3, { signal: never, lines, beat: () => undefined });
+    expect([end.kind, text]).toEqual(['ended', 'the box\n']);
   });
 
   it('tells in the log why docker did not start a container', async () => {
