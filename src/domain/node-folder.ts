@@ -8,6 +8,7 @@
  *                                 edits, startedAt, health?: {address, port}, servedName?, apiKeyEnv?}
  *         command.sh              the rank's command, readable, runnable by hand
  *         runner                  "<pid> <start ticks>" of the rank runner
+ *         run.sh                  the rank runner itself; engine, boot, container, starting, *.err: what it keeps for a stop
  *         log                     the engine's output, bytes as they came
  *         exit                    exit code, once the rank has ended
  *         stopping                exists once a stop was asked for
@@ -22,7 +23,10 @@
  */
 export const NODE_FOLDER_SH = String.raw`FL="$HOME/.firstlight/$(cat "$R/etc/machine-id" 2>/dev/null || hostname)"`;
 
-/** One host-wide place, not the home, which may be shared. */
+/**
+ * One host-wide place, not the home, which may be shared: `owner` holds the record as JSON, `owner.<token>` says whose
+ * it is, and its age is that of the last refresh.
+ */
 export const LOCK_DIR_SH = String.raw`FL_LOCK="$R/tmp/firstlight.lock"`;
 
 export const LOCK_REFRESH_SECONDS = 10;

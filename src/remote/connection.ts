@@ -135,7 +135,15 @@ export class Connection {
         const failure = failureOf(symptom, place, text);
         return fetched === undefined
           ? failure
-          : { ...failure, hostKey: { type: fetched.type, fingerprint: fetched.fingerprint } };
+          : {
+              ...failure,
+              // Works through jumps and with the cluster's own sshConfig, where a bare ssh may not.
+              remedy: failure.remedy.replace(
+                /accept it: .*$/,
+                `accept it: firstlight check --accept-host-key ${place.node}=${fetched.fingerprint}`,
+              ),
+              hostKey: { type: fetched.type, fingerprint: fetched.fingerprint },
+            };
       }
       default:
         return failureOf(symptom, place, text);

@@ -29,7 +29,7 @@ class Dialled extends Duplex {
 
   #start(connection: Connection, target: string): void {
     const [program = '', ...args] = connection.argv(['-W', target]);
-    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawn(program, args, { detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
     this.#child = child;
     child.stdout.on('data', (chunk: Buffer) => {
       if (!this.push(chunk)) child.stdout.pause();

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Connection } from './connection.ts';
 import type { Place } from './place.ts';
-import { BOOT, quote } from './shell.ts';
+import { BOOT, boot, quote } from './shell.ts';
 import { runLocal } from './ssh-child.ts';
 
 /** The first identity file that is there, has a passphrase, and lies in no agent. */
@@ -41,7 +41,7 @@ export async function askJump(
   const ran = await runLocal(jump.argv().concat(`exec sh -c '${BOOT}'`), {
     signal,
     timeoutMs: 20_000,
-    stdin: `${Buffer.byteLength(script)}\n${script}`,
+    stdin: boot(script),
   });
   const code = /^ssh-ended:(\d+)$/m.exec(ran.stdout)?.[1];
   // 127: no ssh client there.

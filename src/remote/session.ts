@@ -47,7 +47,7 @@ export function runSession(
     }
     const started = performance.now();
     const [program = '', ...args] = [...connection.argv(), remote];
-    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawn(program, args, { detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
     const out = new Frame(marker, options.stdout);
     const err = new Frame(marker, options.stderr);
     let settled = false;

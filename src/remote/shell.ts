@@ -22,7 +22,13 @@ export type Rendered = { readonly remote: string; readonly stdin: string };
  * command. No quote, backslash or newline of ours passes through the login shell (sh, bash, zsh, fish, csh),
  * and nothing of ours is in argv.
  */
-export const BOOT = `IFS= read -r n; s=$(dd bs=1 count=$n 2>/dev/null; echo x); eval "\${s%x}"`;
+export const BOOT = `IFS= read -r n; s=$(dd bs=1 count=$n 2>/dev/null; echo x); case $s in *"#whole"x) eval "\${s%x}";; esac`;
+
+/** A script for BOOT on stdin, with what follows it. A connection that breaks halfway runs nothing of it. */
+export function boot(script: string, rest = ''): string {
+  const whole = `${script}\n#whole`;
+  return `${Buffer.byteLength(whole)}\n${whole}${rest}`;
+}
 
 /**
  * Renders a command between marker lines on stdout and stderr. The end line is `<marker>:<code>`, or
@@ -37,7 +43,8 @@ export function render(
   }: { readonly marker: string; readonly sudo: SudoMode; readonly secret: (name: string) => string },
 ): Rendered {
   const root = command.sudo === true && sudo !== 'none';
-  const inner = root ? withSecretsOverStdin(command, secret) : command;
+  const whole = wholeScript(command);
+  const inner = root ? withSecretsOverStdin(whole, secret) : whole;
   const script = [
     `fl_m=${marker}`,
     `fl_begin() { printf '%s\\n' "$fl_m"; printf '%s\\n' "$fl_m" >&2; }`,
@@ -51,7 +58,7 @@ export function render(
     '',
   ].join('\n');
   const rest = root && typeof sudo === 'object' ? `${sudo.password}\n` : (inner.stdin ?? '');
-  return { remote: `exec sh -c '${BOOT}'`, stdin: `${byteLength(script)}\n${script}${rest}` };
+  return { remote: `exec sh -c '${BOOT}'`, stdin: boot(script, rest) };
 }
 
 /** A command as the text of a script that can be kept on a node and run later. It must not name secrets. */
@@ -85,6 +92,13 @@ function words(argv: readonly Word[]): string {
       return quote(word);
     })
     .join(' ');
+}
+
+/** `sh -s` runs line by line as they come: in braces it runs when all of them are there, or not at all. */
+function wholeScript(command: Command): Command {
+  return command.argv[0] === 'sh' && command.argv[1] === '-s' && command.stdin !== undefined
+    ? { ...command, stdin: `{ :\n${command.stdin}\n}\n` }
+    : command;
 }
 
 /** Nothing of stdin left for it: /dev/null; the password is in the way: a here-document; else what is left. */
@@ -153,7 +167,7 @@ function withSecretsOverStdin(command: Command, secret: (name: string) => string
     ...command,
     argv: ['sh', '-c', BOOT, 'sh', ...command.argv],
     env: Object.fromEntries(env.filter(([, word]) => typeof word === 'string')),
-    stdin: `${byteLength(script)}\n${script}${command.stdin ?? ''}`,
+    stdin: boot(script, command.stdin),
   };
 }
 

@@ -10,7 +10,8 @@ export type Ended = {
 };
 
 /**
- * Runs a local program (ssh, ssh-keygen, ssh-add) to its end. Resolves on exit, not on the end of its pipes: a
+ * Runs a local program (ssh, ssh-keygen, ssh-add) to its end, in a session of its own like all our ssh children:
+ * Ctrl-C on the terminal is for us, who let a step come to its end, and not for connections. Resolves on exit, not on the end of its pipes: a
  * master that goes to the background keeps them. Rejects with the signal's reason; a missing program is a bug
  * of the machine and throws.
  */
@@ -33,6 +34,7 @@ export function runLocal(
     }
     const file = stderrFile === undefined ? undefined : openSync(stderrFile, 'w', 0o600);
     const child = spawn(program, args, {
+      detached: true,
       stdio: [
         stdin === undefined ? 'ignore' : 'pipe',
         file === undefined ? 'pipe' : 'ignore',

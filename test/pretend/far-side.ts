@@ -17,7 +17,7 @@ export type FarHost = {
   readonly hostKey: string;
 };
 
-export type FarHostOptions = {
+type FarHostOptions = {
   readonly shell?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly keys?: readonly string[];
@@ -37,13 +37,14 @@ export type FarSide = {
 };
 
 export const USER = 'aurora';
+const KEYGEN = 'ssh-keygen';
 
 export function farSide(): FarSide {
   const folder = mkdtempSync(join(tmpdir(), 'fl-'));
   const hosts: FarHost[] = [];
   const key = (name: string, passphrase = ''): string => {
     const path = join(folder, name);
-    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', passphrase, '-C', name, '-f', path]);
+    execFileSync(KEYGEN, ['-q', '-t', 'ed25519', '-N', passphrase, '-C', name, '-f', path]);
     return path;
   };
   const publicKey = (path: string): string => readFileSync(`${path}.pub`, 'utf8').trim();
@@ -91,7 +92,7 @@ export function farSide(): FarSide {
 }
 
 /** A plain connection on this machine, errors told as the kernel would. */
-export function dialHere(address: string, port: number): Promise<Socket | { readonly error: DialError }> {
+function dialHere(address: string, port: number): Promise<Socket | { readonly error: DialError }> {
   return new Promise((resolve) => {
     const socket = connect(port, address);
     socket.once('connect', () => resolve(socket));
