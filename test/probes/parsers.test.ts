@@ -219,6 +219,28 @@ describe('the rest', () => {
     expect(parseOwnRecords(outputOf('read\n', { timedOut: true }))).toMatchObject({ known: false });
   });
 
+  it('tells where the server of a rank answers, under which name and with which key', () => {
+    const service = {
+      name: 'qwen-r0',
+      engine: 'vllm',
+      health: { address: '192.168.200.12', port: 30000 },
+      servedName: 'qwen',
+      apiKeyEnv: 'KEY',
+    };
+    const told = (record: object): unknown => {
+      const facts = parseOwnRecords(
+        outputOf(`read\nrank /x/qwen-r0\nservice ${JSON.stringify(record)}\nrunner alive 7\nend\n`),
+      );
+      return facts.known ? facts.value.ranks[0] : undefined;
+    };
+    expect(told(service)).toMatchObject({
+      health: { address: '192.168.200.12', port: 30000 },
+      servedName: 'qwen',
+      apiKeyEnv: 'KEY',
+    });
+    expect(Object.keys(told({ name: 'qwen-r1', engine: 'vllm' }) ?? {})).not.toContain('health');
+  });
+
   it('keeps what /proc told where nvidia-smi hangs', () => {
     const reading = readProcesses(
       outputOf('P 5 1 5 5 0 900000 77 python3\nC 5 0::/\nX 5 1 python3\u0001\n', { timedOut: true }),

@@ -128,8 +128,26 @@ function toRank(
     state,
     exitCode: exitCode(exit, state),
     ...(serving ? { servingSince: serving } : {}),
+    ...serverOf(service),
     folder,
     logBytes: wholeNumber(block.get('log')) ?? 0,
+  };
+}
+
+/** Where its server answers, under which name, and where the key comes from. */
+function serverOf(
+  service: Readonly<Record<string, unknown>>,
+): Pick<RankRecord, 'health' | 'servedName' | 'apiKeyEnv'> {
+  const health = service['health'];
+  const port = isObject(health) ? numberAt(health, 'port') : undefined;
+  const servedName = textAt(service, 'servedName');
+  const apiKeyEnv = textAt(service, 'apiKeyEnv');
+  return {
+    ...(isObject(health) && port !== undefined
+      ? { health: { address: textAt(health, 'address') || '127.0.0.1', port } }
+      : {}),
+    ...(servedName === '' ? {} : { servedName }),
+    ...(apiKeyEnv === '' ? {} : { apiKeyEnv }),
   };
 }
 
