@@ -32,7 +32,7 @@ const reach = {
   fabric: address.optional(),
 };
 
-export const nodeSchema = z.strictObject({ name: nodeName, ssh: destination, ...reach });
+const nodeSchema = z.strictObject({ name: nodeName, ssh: destination, ...reach });
 
 export const clusterSchema = z.strictObject({
   cluster: nodeName,

@@ -20,7 +20,7 @@ export const down: Operation<typeof inputs.down> = {
     const stopped = await inRun(
       world,
       { operation: 'down', nodes, recipe: only, recipeDigest: undefined },
-      async (recorder) => {
+      async (recorder, inside) => {
         const started = world.clock.now();
         const facts = await look(world, nodes, undefined);
         recorder.emit({ type: 'looked', attempt: 1, milliseconds: world.clock.now() - started, facts });
@@ -31,7 +31,7 @@ export const down: Operation<typeof inputs.down> = {
           (rank) => rank.state !== 'ended' && (only === undefined || rank.recipe === only),
         );
         const unseen = facts.filter((node) => !node.reached);
-        const fine = await stopRanks(world, recorder, ours, 'asked for by down');
+        const fine = await stopRanks(inside, recorder, ours, 'asked for by down');
         const said = unseen
           .map((node) => (node.reached ? '' : `${node.node} was not reached: ${node.failure.sentence}`))
           .join(' ');

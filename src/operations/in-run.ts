@@ -26,7 +26,7 @@ type Opening = {
 export async function inRun(
   world: World,
   opening: Opening,
-  work: (recorder: Recorder) => Promise<RunEnd>,
+  work: (recorder: Recorder, world: World) => Promise<RunEnd>,
   owed: () => Promise<readonly Owed[]>,
 ): Promise<Answer> {
   const recorder = newRecorder(world);
@@ -47,6 +47,7 @@ export async function inRun(
     return answer;
   };
   let release: (() => Promise<void>) | undefined;
+  let lost: AbortSignal | undefined;
   try {
     const lock = await lockNodes(world, opening.nodes, recorder.run);
     if (lock.kind === 'held-by') {
@@ -58,10 +59,24 @@ export async function inRun(
       );
     }
     if (lock.kind === 'held') release = lock.release;
+    lost = lock.kind === 'held' ? lock.lost : undefined;
+    lost?.addEventListener('abort', () =>
+      recorder.emit({
+        type: 'note',
+        level: 'warning',
+        node: undefined,
+        text: 'another controller took the lock over; this run stops here',
+      }),
+    );
+    // Whoever has lost the lock must not act any more, whatever its own user wants.
+    const inside: World =
+      lost === undefined
+        ? world
+        : Object.create(world, { signal: { value: AbortSignal.any([world.signal, lost]) } });
     // A lost node is told by the work itself, which looks at all of them.
-    return await close(await work(recorder));
+    return await close(await work(recorder, inside));
   } catch (error) {
-    if (world.signal.aborted)
+    if (world.signal.aborted || lost?.aborted === true)
       return await close({ outcome: 'cancelled', why: cancelledWhy(recorder), exit: 1 }, async () => []);
     if (error instanceof UserError) {
       await close(

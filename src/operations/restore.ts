@@ -14,7 +14,7 @@ export async function giveBack(world: World, ids: readonly string[]): Promise<An
   return inRun(
     world,
     { operation: 'restore', nodes, recipe: undefined, recipeDigest: undefined },
-    async (recorder) => {
+    async (recorder, inside) => {
       const started = world.clock.now();
       const facts = await look(world, nodes, undefined);
       recorder.emit({ type: 'looked', attempt: 1, milliseconds: world.clock.now() - started, facts });
@@ -40,7 +40,7 @@ export async function giveBack(world: World, ids: readonly string[]): Promise<An
         .sort((a, b) => b.at.localeCompare(a.at));
       let missing = 0;
       for (const record of wanted) {
-        world.signal.throwIfAborted();
+        inside.signal.throwIfAborted();
         const from = world.clock.now();
         const step = { id: record.id, node: record.node, title: record.title, kind: 'give-back' };
         recorder.emit({ type: 'step-started', ...step, phase: 'restore', undo: 'nothing' });

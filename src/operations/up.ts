@@ -19,8 +19,8 @@ export const up: Operation<typeof inputs.up> = {
     return inRun(
       world,
       { operation: 'up', nodes, recipe: file.recipe.recipe, recipeDigest: file.digest },
-      (recorder) =>
-        bringUp(world, recorder, file, nodes, {
+      (recorder, inside) =>
+        bringUp(inside, recorder, file, nodes, {
           consent: input.consent,
           plan: input.plan,
           replace: input.replace,

@@ -159,10 +159,10 @@ ${more}`,
   }
 
   /** A process that stays and really holds that much memory. */
-  hold(host: 'a' | 'b', user: string, gib: number, name: string): ChildProcess {
-    const program = `const b=Buffer.alloc(${Math.round(gib * GIB)},1);process.title=${JSON.stringify(name)};setInterval(()=>b[0],1e6)`;
+  hold(host: 'a' | 'b', user: string, gib: number, name: 'reranker'): ChildProcess {
+    const program = `const b=Array.from({length:${gib}},()=>Buffer.alloc(${GIB},1));setInterval(()=>b[0],1e6)`;
     return this.#keep(
-      spawn('bash', [HOSTS, 'enter', this.folder, host, user, '/srv/bin/node', '-e', program], {
+      spawn('bash', [HOSTS, 'enter', this.folder, host, user, `/srv/bin/${name}`, '-e', program], {
         stdio: 'ignore',
       }),
     );
@@ -190,7 +190,7 @@ ${more}`,
   }
 }
 
-export function ended(child: ChildProcess, onLine?: (line: string) => void): Promise<Ended> {
+function ended(child: ChildProcess, onLine?: (line: string) => void): Promise<Ended> {
   let stdout = '';
   let stderr = '';
   let rest = '';

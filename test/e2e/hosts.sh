@@ -67,6 +67,7 @@ init() {
   mkdir -p /srv/dist /srv/bin /srv/model /srv/home
   mount --bind "$dist" /srv/dist
   cp "$node" /srv/bin/node
+  ln -s node /srv/bin/reranker
   cp "$dir/nvidia-smi" /srv/bin/nvidia-smi
   cp "$dir/package.json" /srv/package.json
   cp -r --sparse=always "$dir/model/." /srv/model/

@@ -15,7 +15,7 @@ import { type Recipe, recipeSchema } from '../../src/domain/recipe.ts';
 export const GIB = 2 ** 30;
 export const MODEL_PATH = '/home/aurora/models/Qwen3.5-122B-A10B-FP8';
 export const SGLANG_IMAGE = 'lmsysorg/sglang:v0.5.18-spark';
-export const VLLM_IMAGE = 'nvcr.io/nvidia/vllm:26.09-py3';
+const VLLM_IMAGE = 'nvcr.io/nvidia/vllm:26.09-py3';
 
 /** A model's config.json from the samples, as a probe would have parsed it. */
 export function configOf(name: string): Readonly<Record<string, unknown>> {

@@ -14,7 +14,7 @@ export async function runCli(argv: readonly string[], parts: CliParts): Promise<
   const stdout = write(parts.stdout);
   const stderr = write(parts.stderr);
   for (const stream of [parts.stdout, parts.stderr]) stream.on('error', ignoreClosedPipe);
-  const told = { changed: false };
+  const told = { changed: false, ended: false };
   let exit = 0;
   const program = buildProgram({
     operations: parts.operations,
@@ -36,7 +36,9 @@ export async function runCli(argv: readonly string[], parts: CliParts): Promise<
       return 2;
     }
     if (error instanceof UserError) {
-      if (json) stdout(jsonError(error.code, error.message, error.hint));
+      // A run that was told as events has its reason in run-ended, which stays the last line.
+      if (json && !told.ended) stdout(jsonError(error.code, error.message, error.hint));
+      else if (json) return 2;
       else stderr(renderUserError(error, told.changed, style));
       return 2;
     }

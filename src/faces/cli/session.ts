@@ -49,7 +49,7 @@ export type CliParts = {
 };
 
 /** What is known when it went wrong: whether a step was carried out on any host. */
-export type Told = { changed: boolean };
+export type Told = { changed: boolean /** The journal told the end already. */; ended: boolean };
 
 /** Operations whose JSON is their events, one a line. */
 const TOLD_AS_EVENTS = new Set(['up', 'down', 'restore']);
@@ -87,6 +87,7 @@ export async function carryOut(
 
   const onEvent = (event: Event): void => {
     if (event.type === 'step-ended' && event.result === 'done') told.changed = true;
+    if (event.type === 'run-started' || event.type === 'run-ended') told.ended = event.type === 'run-ended';
     questions.withdraw(event.run);
     progress.event(event);
     if (event.type !== 'consent-asked' || !asks) return;

@@ -35,7 +35,7 @@ export function images(unsets: readonly string[] = []): readonly StoryImage[] {
   ];
 }
 
-export const MODEL_PATH = '/home/aurora/models/Qwen3.5-122B-A10B-FP8';
+const MODEL_PATH = '/home/aurora/models/Qwen3.5-122B-A10B-FP8';
 
 export function recipe(differs: Story['recipe']): Story['recipe'] {
   return {
