@@ -1,10 +1,15 @@
 import type { Ran } from '../domain/command.ts';
 import type { Step } from '../domain/plan.ts';
-import { writeUndo } from '../remote/undo.ts';
+import { markUndo, writeUndo } from '../remote/undo.ts';
 import type { Recorder } from './recorder.ts';
 import type { World } from './world.ts';
 
-export type Applied = { readonly result: 'done' | 'failed' | 'skipped' | 'lost'; readonly text: string };
+export type Applied = {
+  readonly result: 'done' | 'failed' | 'skipped' | 'lost';
+  readonly text: string;
+  /** It failed because sudo did not let us. */
+  readonly refused?: true;
+};
 
 /** Carries out one step: undo first, guard next, then the command; each told before and after in the journal. */
 export async function applyStep(world: World, recorder: Recorder, step: Step): Promise<Applied> {
@@ -57,12 +62,17 @@ export async function applyStep(world: World, recorder: Recorder, step: Step): P
       if (written.kind !== 'ran' || written.code !== 0) {
         const why = asApplied(written);
         return {
+          ...why,
           result: why.result === 'done' ? 'failed' : why.result,
           text: `nothing was changed: the way back could not be written (${why.text})`,
         };
       }
     }
-    return attempt();
+    const applied = await attempt();
+    // Nothing was changed, so nothing is owed.
+    if (applied.refused && step.undo.kind === 'command')
+      await markUndo(host, step.id, 'restored', { signal: whole });
+    return applied;
   }
 
   async function attempt(): Promise<Applied> {
@@ -88,7 +98,7 @@ function asApplied(ran: Ran): Applied {
     case 'timeout':
       return { result: 'failed', text: `no end after ${ran.seconds} s` };
     case 'refused':
-      return { result: 'failed', text: ran.text };
+      return { result: 'failed', text: ran.text, refused: true };
     case 'lost':
       return { result: 'lost', text: ran.failure.sentence };
   }

@@ -255,6 +255,12 @@ export async function bringUp(
         stopped.set(holderKey(step), (stopped.get(holderKey(step)) ?? 0) + 1);
       if (applied.result === 'failed' && step.optional !== true) {
         if (step.kind === 'await-memory') break; // the next look says who holds it now
+        if (applied.refused)
+          return {
+            outcome: 'consent-needed',
+            why: `${step.title} on ${step.node} needs root, and sudo did not let it: ${applied.text}`,
+            exit: 2,
+          };
         finding({
           cause:
             step.kind === 'drop-cache'
@@ -266,6 +272,11 @@ export async function bringUp(
           advice: [`look at it there: ${applied.text}`],
         });
         return notServing(`${step.title} on ${step.node} did not work: ${applied.text}`);
+      }
+      if (applied.result === 'failed' && step.optional === true) {
+        // Told, and not proposed again: the next plan does without.
+        rootless.add(step.node);
+        continue;
       }
       if (applied.result !== 'done') break; // something changed under us: look again
     }

@@ -54,7 +54,7 @@ echo pending >"$d/state.new" && mv "$d/state.new" "$d/state" && sync "$d/state" 
 }
 
 /** Notes whether a step is still to be given back. */
-function markUndo(
+export function markUndo(
   host: Host,
   id: string,
   state: 'pending' | 'restored',
