@@ -111,5 +111,6 @@ function passwordFileFor(node: string, options: WorldOptions): string | undefine
   const own = options.sudoPasswordFiles.find((file) => file.startsWith(prefix));
   if (own !== undefined) return own.slice(prefix.length);
   const general = options.sudoPasswordFiles.find((file) => !/^[A-Za-z0-9][\w.-]*=/.test(file));
-  return general ?? options.env['FIRSTLIGHT_SUDO_PASSWORD_FILE'];
+  // A variable that is set to nothing names no file.
+  return general ?? (options.env['FIRSTLIGHT_SUDO_PASSWORD_FILE'] || undefined);
 }
