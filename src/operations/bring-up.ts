@@ -3,7 +3,7 @@ import { proved, treat } from '../diagnosis/treat.ts';
 import type { Node } from '../domain/cluster.ts';
 import type { Outcome } from '../domain/event.ts';
 import type { Evidence } from '../domain/evidence.ts';
-import type { NodeFacts } from '../domain/facts.ts';
+import { type NodeFacts, valueIf } from '../domain/facts.ts';
 import { type Finding, STAGES, type Treatment } from '../domain/finding.ts';
 import type { Blocker, Phase, Plan, Service, Step } from '../domain/plan.ts';
 import { type EngineName, editRecipe, type RecipeEdit, type RecipeFile } from '../domain/recipe.ts';
@@ -101,7 +101,8 @@ export async function bringUp(
       const services = allServices(next);
       attempt += 1;
       announce(services, true);
-      const end = await followAndProve(next, services, facts, worked ? undefined : 'nothing-to-do');
+      const done = !worked && servedAlready(services, facts);
+      const end = await followAndProve(next, services, facts, done ? 'nothing-to-do' : undefined);
       if (end !== undefined) return end;
       worked = true;
       continue;
@@ -549,6 +550,14 @@ export async function bringUp(
 /** Every service of a plan, worker first, head last. */
 function allServices(next: Plan): readonly Service[] {
   return next.phases.flatMap((phase) => phase.services);
+}
+
+/** Whether each of these ranks was seen to answer before, as its node remembers. */
+function servedAlready(services: readonly Service[], facts: readonly NodeFacts[]): boolean {
+  const records = facts.flatMap((node) => (node.reached ? (valueIf(node.ranks) ?? []) : []));
+  return services.every((service) =>
+    records.some((record) => record.name === service.name && record.servingSince !== undefined),
+  );
 }
 
 function holderKey(step: Step): string {
