@@ -15,6 +15,7 @@ import { applyStep } from './apply.ts';
 import { consentTo } from './consent.ts';
 import { followAttempt } from './follow.ts';
 import { look } from './look.ts';
+import { awaitMemory, memoryTargets } from './memory-back.ts';
 import { networkInUse } from './network-in-use.ts';
 import type { Recorder } from './recorder.ts';
 import { stopRanks } from './stop-ranks.ts';
@@ -89,6 +90,7 @@ export async function bringUp(
     });
     if (stray.length > 0) {
       await stopRanks(world, recorder, stray, 'it is half of a job of ours that does not run');
+      await awaitMemory(world, recorder, memoryTargets(stray, facts));
       worked = true;
       continue;
     }
@@ -500,6 +502,7 @@ export async function bringUp(
     const found = diagnose(whole, { final: true });
     recorder.emit({ type: 'finding', attempt, ...found });
     await stopAll(services, 'one rank ended, so all are stopped');
+    await awaitMemory(world, recorder, memoryTargets(services, evidence.before, after));
     if (pending !== undefined) {
       const same = found.cause === pending.finding.cause;
       tell(

@@ -3,6 +3,7 @@ import { readRecipe } from '../files/recipe-file.ts';
 import { inRun } from './in-run.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';
+import { awaitMemory, memoryTargets } from './memory-back.ts';
 import type { Operation } from './operation.ts';
 import { owedOf } from './owed.ts';
 import { giveBack } from './restore.ts';
@@ -32,6 +33,7 @@ export const down: Operation<typeof inputs.down> = {
         );
         const unseen = facts.filter((node) => !node.reached);
         const fine = await stopRanks(inside, recorder, ours, 'asked for by down');
+        await awaitMemory(inside, recorder, memoryTargets(ours, facts));
         const said = unseen
           .map((node) => (node.reached ? '' : `${node.node} was not reached: ${node.failure.sentence}`))
           .join(' ');

@@ -1,0 +1,108 @@
+import { type Command, type Ran, script } from '../domain/command.ts';
+import { type Holder, type NodeFacts, type ReachedFacts, valueIf } from '../domain/facts.ts';
+import { gib } from '../domain/units.ts';
+import { AWAIT_GPU_MEMORY_SH, AWAIT_MEMORY_SH } from '../planning/step-scripts.ts';
+import type { Recorder } from './recorder.ts';
+import type { World } from './world.ts';
+
+/** Memory that a node should have again once our ranks are gone. */
+export type MemoryTarget = {
+  readonly node: string;
+  readonly bytes: number;
+  /** Number of GPUs whose free memory counts; 0 where the host's available memory counts. */
+  readonly gpus: number;
+};
+
+/** Memory comes back up to three minutes after its holder has ended (spark.md §3). */
+const WITHIN_SECONDS = 180;
+const EVERY_SECONDS = 1;
+/** What a look differs from the next one by itself, and what failed starts leak. */
+const SLACK_BYTES = 3 * 2 ** 30;
+
+/**
+ * What each node of these ranks should get back: what it had at the look before, and what they held then; less what
+ * others have taken since, as the look after tells. Nodes whose memory is not known are left out.
+ */
+export function memoryTargets(
+  ranks: readonly { readonly name: string; readonly node: string }[],
+  before: readonly NodeFacts[],
+  after: readonly NodeFacts[] = [],
+): readonly MemoryTarget[] {
+  const names = new Set(ranks.map(({ name }) => name));
+  const concerned = before.filter(({ node }) => ranks.some((rank) => rank.node === node));
+  return concerned.flatMap((seen): readonly MemoryTarget[] => {
+    if (!seen.reached) return [];
+    const gpus = valueIf(seen.gpus) ?? [];
+    const unified = gpus.every((gpu) => gpu.unified);
+    const free = unified
+      ? valueIf(seen.memory)?.availableBytes
+      : gpus.reduce<number | undefined>((sum, gpu) => add(sum, valueIf(gpu.freeBytes)), 0);
+    if (free === undefined) return [];
+    const later = after.find((one) => one.node === seen.node);
+    const came = later?.reached ? newcomers(seen, later) : [];
+    const held = (holders: readonly Holder[]): number =>
+      holders.reduce((sum, one) => sum + (unified ? one.bytes : (valueIf(one.gpuBytes) ?? 0)), 0);
+    const bytes = free + held(heldBy(names, seen)) - held(came) - SLACK_BYTES;
+    return bytes <= 0 ? [] : [{ node: seen.node, bytes, gpus: unified ? 0 : gpus.length }];
+  });
+}
+
+/** Waits until that memory is there again, three minutes at most; told in the journal where it takes any time. */
+export async function awaitMemory(
+  world: World,
+  recorder: Recorder,
+  targets: readonly MemoryTarget[],
+): Promise<void> {
+  await Promise.all(targets.map((target) => awaitNode(world, recorder, target)));
+}
+
+async function awaitNode(world: World, recorder: Recorder, target: MemoryTarget): Promise<void> {
+  const { node } = target;
+  const host = world.hosts.of(node);
+  const ask = (): Promise<Ran> => host.run(commandOf(target), { signal: world.signal });
+  let ran = await ask();
+  if (ran.kind !== 'ran' || ran.code === 0) return;
+  const started = world.clock.now();
+  const step = {
+    id: `memory-back-${node}`,
+    node,
+    title: `Wait until ${gib(target.bytes)} are ${target.gpus === 0 ? 'available' : 'free'} again`,
+    kind: 'await-memory',
+  };
+  recorder.emit({ type: 'step-started', ...step, phase: 'stop', undo: 'nothing' });
+  while (ran.kind === 'ran' && ran.code !== 0 && world.clock.now() - started < WITHIN_SECONDS * 1000) {
+    await world.clock.wait(EVERY_SECONDS * 1000, world.signal);
+    ran = await ask();
+  }
+  recorder.emit({
+    type: 'step-ended',
+    ...step,
+    // Whoever holds it now is named by the next look.
+    result: ran.kind === 'ran' && ran.code === 0 ? 'done' : ran.kind === 'lost' ? 'lost' : 'skipped',
+    text: ran.kind === 'ran' ? ran.stdout.trim() : ran.kind === 'lost' ? ran.failure.sentence : '',
+    milliseconds: world.clock.now() - started,
+  });
+}
+
+function commandOf({ bytes, gpus }: MemoryTarget): Command {
+  return gpus === 0
+    ? script(AWAIT_MEMORY_SH, [String(Math.floor(bytes / 1024))], { timeoutSeconds: 20 })
+    : script(AWAIT_GPU_MEMORY_SH, [String(Math.floor(bytes / 2 ** 20)), String(gpus)], {
+        timeoutSeconds: 20,
+      });
+}
+
+function heldBy(names: ReadonlySet<string>, facts: ReachedFacts): readonly Holder[] {
+  return (valueIf(facts.holders) ?? []).filter(({ owner }) => owner.kind === 'rank' && names.has(owner.name));
+}
+
+function newcomers(before: ReachedFacts, after: ReachedFacts): readonly Holder[] {
+  const known = new Set((valueIf(before.holders) ?? []).map(({ identity }) => identity));
+  return (valueIf(after.holders) ?? []).filter(
+    ({ owner, identity }) => owner.kind !== 'rank' && !known.has(identity),
+  );
+}
+
+function add(sum: number | undefined, bytes: number | undefined): number | undefined {
+  return sum === undefined || bytes === undefined ? undefined : sum + bytes;
+}
