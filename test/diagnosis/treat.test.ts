@@ -75,6 +75,29 @@ describe('a remedy', () => {
     expect(cure(evidence, [{ ...once, engine: 'sglang' }])).toBeDefined();
   });
 
+  it.each([
+    [
+      'sglang' as const,
+      'ValueError: User-specified context_length (1000000) is greater than the derived context_length (262144). This may lead to incorrect model outputs or CUDA errors.',
+    ],
+    [
+      'vllm' as const,
+      "  Value error, User-specified max_model_len (1000000) is greater than the derived max_model_len (max_position_embeddings=262144 or model_max_length=None in model's config.json).",
+    ],
+  ])('shortens a context that %s does not find in the model', (engine, line) => {
+    const logs = { head: [line], worker: [line] };
+    const evidence = evidenceOf({
+      engine,
+      logs,
+      recipe: { context: 1000000 },
+      ended: { head: 1, worker: 1 },
+    });
+    expect(cure(evidence)).toMatchObject({
+      cause: 'context-longer-than-model',
+      edits: [{ path: 'context', from: 1000000, to: 262144 }],
+    });
+  });
+
   it('moves the rendezvous to ports that are free, never the API', () => {
     const log = (port: number) => ({
       head: [

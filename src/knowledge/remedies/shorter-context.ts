@@ -3,10 +3,10 @@ import type { Remedy, RemedyInput } from './remedy.ts';
 
 const STEP_TOKENS = 1024;
 
-/** The longest context for which the engine's own estimate says there is room, rounded down. */
+/** The longest context for which the engine says there is room, or that the model has, rounded down. */
 export const shorterContext: Remedy = {
   name: 'shorter-context',
-  causes: ['kv-cache-too-small-for-max-len'],
+  causes: ['kv-cache-too-small-for-max-len', 'context-longer-than-model'],
   title: (input) => `Serve a context of ${thousands(tokens(input) ?? 0)} tokens`,
   cost: ({ recipe, finding }) =>
     `requests longer than that are refused; ${thousands(recipe.context ?? Number(finding.values['context'] ?? 0))} were wanted`,

@@ -5,6 +5,7 @@ import {
   imageMissing,
   packageMissing,
 } from './container-refused.ts';
+import { contextTooLong } from './context-too-long.ts';
 import { duplicateRank } from './duplicate-rank.ts';
 import { flagRefused } from './flag-refused.ts';
 import { driverTooOld, gpuNotVisible, nvidiaRuntimeMissing } from './gpu-not-visible.ts';
@@ -42,6 +43,7 @@ export const signatures: readonly Signature[] = [
   memoryTaken,
   memoryRanOut,
   killedWhileLoading,
+  contextTooLong,
   kvCacheTooSmall,
   kvPoolNotPositive,
   loadBarrier,
