@@ -16,6 +16,12 @@ export function gib(bytes: number): string {
     : `${gibNumber(size)} GiB`;
 }
 
+/** Two sentences one after the other, with a stop between them; the second may be a command, and may be missing. */
+export function sentences(first: string, second: string | undefined): string {
+  if (second === undefined || second === '') return first;
+  return `${first}${/[.:;?]$/.test(first) ? '' : '.'} ${second}`;
+}
+
 /** Spare bytes (may be negative) → "16.5 GiB to spare" or "4.4 GiB short". */
 export function spareOrShort(bytes: number): string {
   return bytes < 0 ? `${gib(-bytes)} short` : `${gib(bytes)} to spare`;

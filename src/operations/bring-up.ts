@@ -7,6 +7,7 @@ import { type NodeFacts, valueIf } from '../domain/facts.ts';
 import { type Finding, STAGES, type Treatment } from '../domain/finding.ts';
 import type { Blocker, Phase, Plan, Service, Step } from '../domain/plan.ts';
 import { type EngineName, editRecipe, type RecipeEdit, type RecipeFile } from '../domain/recipe.ts';
+import { sentences } from '../domain/units.ts';
 import { UserError } from '../domain/user-error.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { plan, runningEdits, strayRanks } from '../planning/plan.ts';
@@ -164,7 +165,7 @@ export async function bringUp(
       const key = failure.hostKey ? ` (${failure.hostKey.type} ${failure.hostKey.fingerprint})` : '';
       throw new UserError(failure.why, `${failure.sentence}${key}`, failure.remedy);
     }
-    return { outcome: 'not-serving', why: `${failure.sentence} ${failure.remedy}`, exit: 1 };
+    return { outcome: 'not-serving', why: sentences(failure.sentence, failure.remedy), exit: 1 };
   }
 
   /** A finding that rests on facts, not on logs. */
@@ -208,10 +209,9 @@ export async function bringUp(
     if (engineOnly && changeEngine(first.title)) return undefined;
     if (first.cause === 'needs-replace')
       throw new UserError('needs-replace', first.title, first.advice[0] ?? 'firstlight up --replace');
-    const advice = first.advice[0];
     return {
       outcome: 'not-serving',
-      why: advice === undefined ? first.title : `${first.title} ${advice}`,
+      why: sentences(first.title, first.advice[0]),
       exit: first.userError ? 2 : 1,
     };
   }
@@ -525,7 +525,7 @@ export async function bringUp(
       return undefined;
     }
     if (changeEngine(`${engine} has no remedy left: ${found.title}`)) return undefined;
-    return notServing(found.advice[0] === undefined ? found.title : `${found.title} ${found.advice[0]}`);
+    return notServing(sentences(found.title, found.advice[0]));
   }
 
   /** All ranks are one unit: what still runs of this attempt is stopped, and told to have been asked to. */

@@ -1,5 +1,6 @@
 import type { Node } from '../domain/cluster.ts';
 import type { EventBody, Owed } from '../domain/event.ts';
+import { sentences } from '../domain/units.ts';
 import { UserError } from '../domain/user-error.ts';
 import { takeLock } from '../remote/lock.ts';
 import type { Answer } from './operation.ts';
@@ -87,7 +88,7 @@ export async function inRun(
               : error.code === 'lock-held'
                 ? 'cancelled'
                 : 'not-serving',
-          why: `${error.message}. ${error.hint}`,
+          why: sentences(error.message, error.hint),
           exit: 2,
         },
         async () => [],

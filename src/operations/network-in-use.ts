@@ -31,7 +31,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
  * to slow all. Sockets on a pair that has RDMA cost most of the link: a warning, with the reason where NCCL says it.
  */
 export function networkInUse(evidence: Evidence, facts: readonly NodeFacts[]): NetworkInUse {
-  const { ranks } = evidence;
+  const ranks = evidence.ranks.toSorted((a, b) => a.rank - b.rank);
   if (ranks.length < 2)
     return { kind: 'unknown', text: 'one node: no network between ranks', warning: undefined };
   const used = ranks.map((rank) => ({ rank, names: namesIn(rank) }));
