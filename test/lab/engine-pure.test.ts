@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { answer, tokens } from '../../src/lab/engine/answer.ts';
 import { parseArguments, parseFlagTable } from '../../src/lab/engine/argparse.ts';
-import { readInvocation, readVllm } from '../../src/lab/engine/command-line.ts';
+import { configWords, readInvocation, readVllm } from '../../src/lab/engine/command-line.ts';
 import { GIB, sequenceBytes, sglangFraction, tokenBytes } from '../../src/lab/engine/memory-model.ts';
 import { modelOf, realPath } from '../../src/lab/engine/model-folder.ts';
 import { hybridBlock } from '../../src/lab/engine/vllm-memory.ts';
@@ -27,6 +27,19 @@ const QWEN = modelOf(
   { bytes: 0, shards: [] },
 );
 const TP2 = { tensor: 2, pipeline: 1 };
+
+test('a config file of SGLang comes before what the command line says', () => {
+  const read = (): string => "api-key: 'it''s'\nport: 1\n# a remark\n";
+  expect(configWords(['--port', '2', '--config', '/k.yaml', '--tp', '2'], read)).toEqual([
+    "--api-key=it's",
+    '--port=1',
+    '--port',
+    '2',
+    '--tp',
+    '2',
+  ]);
+  expect(configWords(['--port', '2'], read)).toEqual(['--port', '2']);
+});
 
 describe('memory, against the figures of the fact sheet', () => {
   test('KV and state bytes of Qwen3.5-122B on two ranks', () => {

@@ -95,15 +95,16 @@ const KEY_VARIABLE = 'FIRSTLIGHT_API_KEY';
 
 /**
  * SGLang takes its API key from `--api-key` or from a YAML file named by `--config` alone (v0.5.18,
- * server_args_config_parser.py: the suffix must be .yaml, the file is read once, while arguments are parsed). So the
- * key goes from the environment into a file that only the rank's user can read, and out of both again: the
- * process list never shows it. `printf` is a shell builtin and has no argv of its own.
+ * server_args_config_parser.py: the suffix must be .yaml, the path must exist, and it is opened once). So the key goes
+ * from the environment through a pipe with a name, which only the rank's user can read: it is never on a disk or in
+ * the process list, and whoever ends the rank early leaves no key behind. `printf` is a shell builtin and has no argv
+ * of its own; FIRSTLIGHT_RANK is the rank's own folder where it runs as a plain process.
  */
 const KEY_BY_FILE = String.raw`umask 077
-folder=$(mktemp -d) || exit 1
-printf "api-key: '%s'\n" "$(printf %s "$${KEY_VARIABLE}" | sed "s/'/''/g")" >"$folder/key.yaml" || exit 1
+folder=$(mktemp -d "${'$'}{FIRSTLIGHT_RANK:-${'$'}{TMPDIR:-/tmp}/}key.XXXXXX") || exit 1
+mkfifo "$folder/key.yaml" || exit 1
+(printf "api-key: '%s'\n" "$(printf %s "$${KEY_VARIABLE}" | sed "s/'/''/g")" >"$folder/key.yaml"; rm -rf "$folder") </dev/null >/dev/null 2>&1 &
 unset ${KEY_VARIABLE}
-(sleep 600; rm -rf "$folder") </dev/null >/dev/null 2>&1 &
 exec "$@" --config "$folder/key.yaml"`;
 
 /** In the order of a healthy start; messages as v0.5.18 prints them, older forms where they differ. */

@@ -45,6 +45,21 @@ export type Read =
   | { readonly ok: true; readonly options: Options }
   | { readonly ok: false; readonly text: string };
 
+/** SGLang's `--config FILE`: what the file says comes first, so that the command line wins. `key: 'text'` lines only. */
+export function configWords(argv: readonly string[], read: (path: string) => string): readonly string[] {
+  const at = argv.indexOf('--config');
+  const path = argv[at + 1];
+  if (at === -1 || path === undefined) return argv;
+  const words = read(path)
+    .split('\n')
+    .flatMap((line) => {
+      const [, key, text = ''] = /^([\w-]+):\s*(.*?)\s*$/.exec(line) ?? [];
+      const quoted = /^'(.*)'$/.exec(text)?.[1]?.replaceAll("''", "'");
+      return key === undefined ? [] : [`--${key}=${quoted ?? text}`];
+    });
+  return [...words, ...argv.slice(0, at), ...argv.slice(at + 2)];
+}
+
 export function readSglang(program: string, argv: readonly string[]): Read {
   const parsed = parseArguments(SGLANG_FLAGS, argv, { positionals: 0 });
   const usage = usageOf(program, SGLANG_FLAGS.slice(1), '--model-path MODEL_PATH ');

@@ -1,4 +1,5 @@
-import { readInvocation, readSglang, readVllm } from './command-line.ts';
+import { readFileSync } from 'node:fs';
+import { configWords, readInvocation, readSglang, readVllm } from './command-line.ts';
 import type { EngineWorld } from './engine-world.ts';
 import { openHostWorld } from './host-world.ts';
 import { openLabWorld, parseLabVariable } from './lab-world.ts';
@@ -22,7 +23,13 @@ async function main(words: readonly string[]): Promise<number> {
     return 0;
   }
   const { engine, program, argv } = invocation;
-  const read = engine === 'sglang' ? readSglang(program, argv) : readVllm(program, argv);
+  const read =
+    engine === 'sglang'
+      ? readSglang(
+          program,
+          configWords(argv, (path) => readFileSync(path, 'utf8')),
+        )
+      : readVllm(program, argv);
   if (!read.ok) {
     const asked = !read.text.includes('error: ');
     write(asked ? 1 : 2, read.text);
