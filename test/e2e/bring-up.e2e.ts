@@ -3,7 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Fleet, meminfoAvailable, whyNot } from './fleet.ts';
 
 const GIB = 2 ** 30;
-const HOLDS_GIB = 6;
+const HOLDS_GIB = 8;
+/** What is spare without the holder: other work on this machine moves MemAvailable by as much. */
+const SPARE_GIB = 2.5;
 
 const why = whyNot();
 if (why !== undefined && process.env['CI']) throw new Error(`the end-to-end suite must run in CI: ${why}`);
@@ -39,8 +41,8 @@ describe.skipIf(why !== undefined)('two hosts with real OpenSSH servers, the wor
 
   test('the model fits while nobody is in the way', async () => {
     const { need, error } = await needOf(fleet);
-    // Half a GiB to spare now; not with the holder.
-    fleet.writeRecipe(Math.max(0, Math.round(meminfoAvailable() - need - error - 0.5 * GIB)));
+    // There is room to spare now; not with the holder.
+    fleet.writeRecipe(Math.max(0, Math.round(meminfoAvailable() - need - error - SPARE_GIB * GIB)));
     fleet.hold('b', 'root', HOLDS_GIB, 'reranker');
     fleet.listen('a', 'aurora', 30000);
     await until(() => used(fleet, 'b', 'reranker') > (HOLDS_GIB - 0.5) * GIB);
