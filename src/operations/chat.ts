@@ -1,5 +1,6 @@
 import { UserError } from '../domain/user-error.ts';
 import type { Api } from './api.ts';
+import { apiKeyFrom } from './api-key.ts';
 import { chatWith } from './chat-stream.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';
@@ -27,7 +28,7 @@ export const chat: Operation<typeof inputs.chat> = {
       host: world.hosts.of(head.node),
       ...head.record.health,
       model: head.record.servedName ?? head.record.recipe,
-      key: head.record.apiKeyEnv === undefined ? undefined : world.secrets.value(head.record.apiKeyEnv),
+      key: apiKeyFrom(world, head.record.apiKeyEnv),
     };
     const result = await chatWith(world, api, {
       prompt: input.prompt,
