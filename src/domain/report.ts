@@ -2,6 +2,7 @@ import type { Event } from './event.ts';
 import type { NodeFacts } from './facts.ts';
 import type { Finding, Stage } from './finding.ts';
 import type { Plan } from './plan.ts';
+import type { EngineName } from './recipe.ts';
 
 /** One verdict of `check`: what, how bad, and what to do. */
 export type CheckItem = {
@@ -89,8 +90,21 @@ export type ShowReport = { readonly kind: 'show'; readonly run: string; readonly
 
 export type DiagnoseReport = {
   readonly kind: 'diagnose';
+  /** Empty for logs of a pair that was launched by hand. */
   readonly run: string;
   readonly findings: readonly Finding[];
+  readonly engine?: EngineName;
+  /** The log files that were read instead of a run; `silentSeconds` since the file last changed. */
+  readonly logs?: readonly {
+    readonly rank: number;
+    readonly role: 'head' | 'worker';
+    readonly node: string;
+    readonly source: string;
+    readonly lines: number;
+    readonly stage: Stage;
+    readonly percent: number | undefined;
+    readonly silentSeconds: number;
+  }[];
 };
 
 export type ChatReport = {

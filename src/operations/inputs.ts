@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ENGINES } from '../domain/recipe.ts';
 
 const recipeFile = z.string().describe('recipe file').meta({ positional: true });
 const ids = z
@@ -59,7 +60,18 @@ export const inputs = {
       .meta({ example: '--limit 5' }),
   }),
   show: z.strictObject({ run: runId.meta({ positional: true, example: '14' }) }),
-  diagnose: z.strictObject({ run: runId.meta({ positional: true, example: '14' }) }),
+  diagnose: z.strictObject({
+    run: runId.meta({
+      positional: true,
+      example: '--log head=spark-a:/home/aurora/head.log --log worker=worker.log',
+    }),
+    log: z
+      .array(z.string())
+      .default([])
+      .describe('logs of a pair launched by hand: head=FILE, worker=NODE:/path, one per rank'),
+    engine: z.enum(ENGINES).optional().describe('engine that wrote the logs; recognised if left out'),
+    follow: z.boolean().default(false).describe('read on until it failed or serves (needs --log)'),
+  }),
   chat: z.strictObject({
     prompt: z.string().describe('what to ask').meta({ positional: true, example: '"What is 12 times 17?"' }),
     maxTokens: z.coerce.number().int().min(1).default(1024).describe('longest answer, in tokens'),

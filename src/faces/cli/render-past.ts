@@ -3,7 +3,7 @@ import type { Finding } from '../../domain/finding.ts';
 import type { DiagnoseReport, LogsReport, RunsReport, ShowReport } from '../../domain/report.ts';
 import { blank, fold } from '../../domain/run-state.ts';
 import { STAGE_WORDS } from '../../domain/run-words.ts';
-import { list, stopwatch, when } from '../../domain/units.ts';
+import { age, list, plural, stopwatch, when } from '../../domain/units.ts';
 import { labelled, spread, table } from './labelled.ts';
 import { plainLine } from './plain.ts';
 import { quoteLines } from './quotes.ts';
@@ -92,6 +92,7 @@ export function renderLogs(report: LogsReport, style: Style): string {
 
 /** Why a run failed: cause, node, quoted lines, what followed from it, what to do. */
 export function renderDiagnose(report: DiagnoseReport, style: Style): string {
+  if (report.logs !== undefined) return renderLogFiles(report, report.logs, style);
   if (report.findings.length === 0) {
     return finish(
       [`run ${report.run} has no finding: nothing failed in it, or it ended before anything did`],
@@ -107,7 +108,34 @@ export function renderDiagnose(report: DiagnoseReport, style: Style): string {
   );
 }
 
-/** One finding as the parts a person reads. */
+/** Logs of a pair launched by hand: how far each rank came, and why it failed where it did. */
+function renderLogFiles(
+  { findings, engine }: DiagnoseReport,
+  logs: NonNullable<DiagnoseReport['logs']>,
+  style: Style,
+): string {
+  const { glyphs } = style;
+  const rows = logs.map((log) => [
+    `rank ${log.rank} ${log.role}`,
+    log.source,
+    plural(log.lines, 'line'),
+    `${STAGE_WORDS[log.stage]}${log.percent === undefined ? '' : ` ${Math.round(log.percent)} %`}`,
+    log.silentSeconds < 5 ? '' : `last written ${age(log.silentSeconds)} ago`,
+  ]);
+  const said = findings.flatMap((finding) => findingLines(finding, '', style));
+  const quoted = findings[0]?.quotes[0];
+  const source = logs.find(({ rank }) => rank === quoted?.rank)?.source;
+  return finish(
+    [
+      ...(said.length > 0 ? said : [`${glyphs.done} No failure in these logs of ${engine}`]),
+      ...(quoted && source ? labelled('More', [`${source} line ${quoted.line}`], style) : []),
+      ...table(rows),
+    ],
+    style,
+  );
+}
+
+/** One finding as the parts a person reads; `run` is empty where it was none of ours. */
 function findingLines(finding: Finding, run: string, style: Style): readonly string[] {
   const { glyphs, paint } = style;
   const unknown = finding.cause === 'unknown';
@@ -124,7 +152,7 @@ function findingLines(finding: Finding, run: string, style: Style): readonly str
   ].filter((part) => part !== undefined);
   const quote = finding.quotes[0];
   return [
-    ...spread(`${mark} ${paint.strong(title)}`, paint.quiet(`run ${run}`), style),
+    ...spread(`${mark} ${paint.strong(title)}`, paint.quiet(run === '' ? 'by hand' : `run ${run}`), style),
     ...labelled(
       'Cause',
       [`${finding.cause} ${glyphs.dot} ${sure}${finding.final ? 'final' : 'provisional'}`],
@@ -137,7 +165,7 @@ function findingLines(finding: Finding, run: string, style: Style): readonly str
     ...labelled('Do', finding.advice, style),
     ...labelled(
       'More',
-      quote ? [`firstlight logs ${run} --rank ${quote.rank} --line ${quote.line}`] : [],
+      quote && run !== '' ? [`firstlight logs ${run} --rank ${quote.rank} --line ${quote.line}`] : [],
       style,
     ),
   ];

@@ -81,7 +81,7 @@ export async function carryOut(
   });
   // On a terminal `up` waits for the answer that this face asks for; with --wait somebody else is asked.
   const asks = interactive && operation.name === 'up' && given['wait'] !== true;
-  const followed = operation.name === 'logs' && given['follow'] === true;
+  const followed = (operation.name === 'logs' || operation.name === 'diagnose') && given['follow'] === true;
   const stream = streamTo((text) => void stdout.write(text), style());
   let broken: unknown;
 

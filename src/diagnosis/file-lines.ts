@@ -1,0 +1,83 @@
+import type { LogLine } from '../domain/evidence.ts';
+import { endLog, splitLog } from './stages.ts';
+
+/** Reads a log file piece by piece. Line numbers are the file's: a progress bar that redraws itself is one line. */
+export type FileLines = {
+  /** Whole lines that this piece completes; `fallback` is the time, ms, of lines before the first stamp. */
+  take(chunk: Uint8Array, fallback: number): readonly LogLine[];
+  /** The last line, where the file has no line end. */
+  end(fallback: number): readonly LogLine[];
+  /** How many lines the file has so far. */
+  readonly count: number;
+  /** The line as it stands in the file, where docker's stamp was taken off it to be understood. */
+  raw(line: LogLine): string;
+};
+
+/** `2026-11-29T15:00:32.123456789Z `, as `docker logs --timestamps` writes before each line. */
+const DOCKER_STAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) ?/;
+const NEWLINE = 10;
+
+export function fileLines(): FileLines {
+  const stamped = new WeakMap<LogLine, string>();
+  let rest: Uint8Array = new Uint8Array();
+  let count = 0;
+  let at: number | undefined;
+
+  const physical = (bytes: Uint8Array, fallback: number): readonly LogLine[] => {
+    count += 1;
+    const split = splitLog('', bytes);
+    const pieces = [...split.lines, ...endLog(split.carry)];
+    return (pieces.length === 0 ? [''] : pieces).map((raw) => {
+      at = timeOf(raw, fallback) ?? at ?? fallback;
+      const text = raw.replace(DOCKER_STAMP, '');
+      const line = { line: count, at, text };
+      if (text !== raw) stamped.set(line, raw);
+      return line;
+    });
+  };
+  return {
+    take(chunk, fallback) {
+      const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+      const lines: LogLine[] = [];
+      let from = 0;
+      for (let to = bytes.indexOf(NEWLINE); to !== -1; to = bytes.indexOf(NEWLINE, from)) {
+        // With its end, so that a \r before it is part of the end.
+        lines.push(...physical(bytes.subarray(from, to + 1), fallback));
+        from = to + 1;
+      }
+      rest = bytes.slice(from);
+      return lines;
+    },
+    end(fallback) {
+      const last = rest;
+      rest = new Uint8Array();
+      return last.length === 0 ? [] : physical(last, fallback);
+    },
+    get count() {
+      return count;
+    },
+    raw: (line) => stamped.get(line) ?? line.text,
+  };
+}
+
+/**
+ * The time that a line names, ms; engines' own stamps have no zone and often no year, so it is good for the order
+ * of lines of hosts in one zone and for nothing else. What a stamp leaves out is taken from `near`.
+ */
+function timeOf(text: string, near: number): number | undefined {
+  const match = /(?:^|[[ (T])(?:(?:(\d{4})-)?(\d\d)-(\d\d)[ T])?(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,3}))?/.exec(
+    text.slice(0, 100),
+  );
+  if (match === null) return undefined;
+  const [, year, month, day, hours, minutes, seconds, parts = '0'] = match;
+  const then = new Date(near);
+  return Date.UTC(
+    year === undefined ? then.getUTCFullYear() : Number(year),
+    month === undefined ? then.getUTCMonth() : Number(month) - 1,
+    day === undefined ? then.getUTCDate() : Number(day),
+    Number(hours),
+    Number(minutes),
+    Number(seconds),
+    Number(parts.padEnd(3, '0')),
+  );
+}

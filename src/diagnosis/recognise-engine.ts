@@ -1,0 +1,19 @@
+import { ENGINES, type EngineName } from '../domain/recipe.ts';
+import { engines } from '../knowledge/engines/index.ts';
+
+/** Lines that are looked at: an engine says who it is at its start. */
+const HEAD_LINES = 20_000;
+
+/** Which engine wrote these logs, by the landmarks and the names in them; undefined where nothing tells. */
+export function recogniseEngine(
+  logs: readonly (readonly { readonly text: string }[])[],
+): EngineName | undefined {
+  const lines = logs.flatMap((log) => log.slice(0, HEAD_LINES));
+  const told = ENGINES.map((engine) => ({
+    engine,
+    named: lines.filter(({ text }) => text.toLowerCase().includes(engine)).length,
+    marks: lines.filter(({ text }) => engines[engine].landmark(text) !== undefined).length,
+  })).toSorted((a, b) => b.named - a.named || b.marks - a.marks);
+  const [first] = told;
+  return first !== undefined && first.named + first.marks > 0 ? first.engine : undefined;
+}

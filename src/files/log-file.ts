@@ -1,0 +1,62 @@
+import { closeSync, constants, fstatSync, openSync, read } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { UserError } from '../domain/user-error.ts';
+
+const readBytes = promisify(read);
+const PIECE_BYTES = 2 ** 18;
+const POLL_MS = 200;
+
+/** What is told of a log before its bytes come: how long ago it last changed, and how long it is then. */
+export type LogOpened = { readonly silentSeconds: number; readonly bytes: number };
+
+/**
+ * Reads a log file of this machine; with `follow` on and on, as it grows, until the signal is aborted. Throws a
+ * UserError for what is missing, no regular file, or unreadable.
+ */
+export async function readLogFile(
+  path: string,
+  options: {
+    readonly follow: boolean;
+    readonly signal: AbortSignal;
+    readonly opened: (about: LogOpened) => void;
+    readonly bytes: (chunk: Uint8Array) => void;
+  },
+): Promise<void> {
+  const { follow, signal } = options;
+  const file = open(path);
+  try {
+    const stat = fstatSync(file);
+    if (!stat.isFile())
+      throw new UserError('bad-input', `${path} is not a regular file`, 'name the log file itself');
+    options.opened({ silentSeconds: Math.max(0, (Date.now() - stat.mtimeMs) / 1000), bytes: stat.size });
+    let at = 0;
+    while (!signal.aborted) {
+      const { bytesRead, buffer } = await readBytes(file, Buffer.alloc(PIECE_BYTES), 0, PIECE_BYTES, at);
+      at += bytesRead;
+      if (bytesRead > 0) options.bytes(buffer.subarray(0, bytesRead));
+      else if (!follow) return;
+      // A log that was begun anew is shorter than what was read of it.
+      else if (fstatSync(file).size < at) at = 0;
+      else await wait(POLL_MS, undefined, { signal }).catch(() => undefined); // the loop ends by the signal
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+function open(path: string): number {
+  try {
+    // Without O_NONBLOCK the open of a pipe would wait for a writer.
+    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  } catch (error) {
+    const why = error instanceof Error && 'code' in error ? error.code : undefined;
+    const gone = why === 'ENOENT' || why === 'ENOTDIR';
+    throw new UserError(
+      'bad-input',
+      gone ? `there is no log file ${path}` : `${path} cannot be read: ${String(why)}`,
+      'a log on a node is named NODE:/path; one on this machine by its path',
+      error,
+    );
+  }
+}
