@@ -1,6 +1,6 @@
 import type { NodeFacts } from '../domain/facts.ts';
 import type { Phase, Plan, Step } from '../domain/plan.ts';
-import type { End } from './bring-up.ts';
+import type { RunEnd } from './in-run.ts';
 import type { Recorder } from './recorder.ts';
 import type { World } from './world.ts';
 
@@ -21,7 +21,7 @@ export async function consentTo(
   world: World,
   recorder: Recorder,
   question: ConsentQuestion,
-): Promise<End | undefined> {
+): Promise<RunEnd | undefined> {
   const asks = question.phase.steps.filter((step) => step.needsConsent);
   const open = () => asks.filter((step) => !recorder.state().consented.includes(step.id));
   const flagged = open().filter((step) => question.given.includes(step.id));

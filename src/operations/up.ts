@@ -1,5 +1,6 @@
 import { chooseNodes } from '../files/choose-nodes.ts';
 import { readRecipe } from '../files/recipe-file.ts';
+import { apiKeyFrom } from './api-key.ts';
 import { bringUp } from './bring-up.ts';
 import { inRun } from './in-run.ts';
 import { inputs } from './inputs.ts';
@@ -16,16 +17,11 @@ export const up: Operation<typeof inputs.up> = {
   async run(input, world) {
     const file = readRecipe(input.recipe);
     const nodes = chooseNodes(world.cluster, file.recipe);
+    apiKeyFrom(world, file.recipe.serve.apiKey?.env);
     return inRun(
       world,
       { operation: 'up', nodes, recipe: file.recipe.recipe, recipeDigest: file.digest },
-      (recorder, inside) =>
-        bringUp(inside, recorder, file, nodes, {
-          consent: input.consent,
-          plan: input.plan,
-          replace: input.replace,
-          wait: input.wait,
-        }),
+      (recorder, inside) => bringUp({ world: inside, recorder, file, nodes, input }),
       async () => owedOf(await look(world, nodes, undefined)),
     );
   },

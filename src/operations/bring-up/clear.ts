@@ -1,0 +1,91 @@
+import type { NodeFacts } from '../../domain/facts.ts';
+import type { Phase, Plan, Step } from '../../domain/plan.ts';
+import { type Applied, applyStep } from '../apply.ts';
+import { consentTo } from '../consent.ts';
+import { haveRoot } from './have-root.ts';
+import { again, type BringUp, ended, type Move, notServing, type Progress } from './progress.ts';
+import { tellFinding } from './tell-finding.ts';
+
+/** Stopped this often and there again: stopping it once more would change nothing. */
+const MOST_STOPS = 2;
+
+/** Carries out a phase of steps, with consent and root; whatever came out otherwise is for the next look to see. */
+export async function clear(
+  up: BringUp,
+  before: Progress,
+  {
+    phase,
+    plan,
+    facts,
+  }: { readonly phase: Phase; readonly plan: Plan; readonly facts: readonly NodeFacts[] },
+): Promise<Move> {
+  const { world, recorder, input } = up;
+  const back = phase.steps.find((step) => (before.stopped.get(keyOf(step)) ?? 0) >= MOST_STOPS);
+  if (back?.target !== undefined) return cameBack(up, before, back, back.target);
+  const { consent, wait } = input;
+  const unallowed = await consentTo(world, recorder, { phase, next: plan, facts, given: consent, wait });
+  if (unallowed !== undefined) return ended(unallowed);
+  const rootless = await haveRoot(up, before, phase, facts);
+  if (rootless !== undefined) return rootless;
+
+  let progress = before;
+  for (const step of phase.steps) {
+    world.signal.throwIfAborted();
+    const applied = await applyStep(world, recorder, step);
+    if (applied.result === 'done') {
+      if (step.target) progress = countStop(progress, step);
+    } else if (applied.result !== 'failed')
+      break; // it changed under us, or its node is lost
+    else if (step.optional === true) {
+      // Told, and not proposed again: the next plan does without.
+      progress = { ...progress, rootless: new Set([...progress.rootless, step.node]) };
+    } else if (step.kind === 'await-memory')
+      break; // the next look says who holds it now
+    else return failed(up, progress, step, applied);
+  }
+  return again(progress);
+}
+
+/** Holders are counted by name, not identity: a restart policy brings the same one back under another id. */
+function keyOf(step: Step): string {
+  return `${step.node} ${step.kind} ${step.target?.name}`;
+}
+
+function countStop(progress: Progress, step: Step): Progress {
+  const times = (progress.stopped.get(keyOf(step)) ?? 0) + 1;
+  return { ...progress, stopped: new Map([...progress.stopped, [keyOf(step), times]]) };
+}
+
+function cameBack(
+  up: BringUp,
+  progress: Progress,
+  { node }: Step,
+  target: NonNullable<Step['target']>,
+): Move {
+  const title = `${target.name} on ${node} came back each time it was stopped`;
+  tellFinding(up, progress.attempt + 1, {
+    cause: 'leftover-process-holds-gpu-memory',
+    node,
+    title,
+    why: 'Something starts it again, and that something was not seen.',
+    advice: [`find what starts it: on ${node}, systemctl status ${target.pid}`],
+  });
+  return ended(notServing(title));
+}
+
+function failed(up: BringUp, progress: Progress, step: Step, applied: Applied): Move {
+  if (applied.refused) {
+    const why = `${step.title} on ${step.node} needs root, and sudo did not let it: ${applied.text}`;
+    return ended({ outcome: 'consent-needed', why, exit: 2 });
+  }
+  const title = `${step.title} on ${step.node} did not work`;
+  tellFinding(up, progress.attempt + 1, {
+    cause:
+      step.kind === 'drop-cache' ? 'page-cache-hides-unified-memory' : 'leftover-process-holds-gpu-memory',
+    node: step.node,
+    title,
+    why: applied.text,
+    advice: [`look at it there: ${applied.text}`],
+  });
+  return ended(notServing(`${title}: ${applied.text}`));
+}

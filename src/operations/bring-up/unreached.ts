@@ -1,0 +1,48 @@
+import type { UnreachableWhy } from '../../domain/command.ts';
+import type { NodeFacts } from '../../domain/facts.ts';
+import { sentences } from '../../domain/units.ts';
+import { UserError } from '../../domain/user-error.ts';
+import type { RunEnd } from '../in-run.ts';
+import { type BringUp, notServing, type Progress } from './progress.ts';
+import { tellFinding } from './tell-finding.ts';
+
+/** The end of a run that does not reach one of its nodes. Throws a UserError where its host key is to be accepted first. */
+export function unreached(
+  up: BringUp,
+  progress: Progress,
+  { node, failure }: Extract<NodeFacts, { reached: false }>,
+): RunEnd {
+  tellFinding(up, progress.attempt + 1, {
+    cause: causeOf(failure.why),
+    node,
+    title: failure.sentence,
+    why: failure.text.trim().split('\n').slice(-2).join(' '),
+    advice: [failure.remedy],
+  });
+  if (failure.why === 'host-key-unknown' || failure.why === 'host-key-changed') {
+    const key = failure.hostKey ? ` (${failure.hostKey.type} ${failure.hostKey.fingerprint})` : '';
+    throw new UserError(failure.why, `${failure.sentence}${key}`, failure.remedy);
+  }
+  return notServing(sentences(failure.sentence, failure.remedy));
+}
+
+/** The closed list's word for a connection that failed. */
+function causeOf(why: UnreachableWhy): string {
+  switch (why) {
+    case 'key-refused':
+    case 'passphrase-needed':
+      return 'ssh-key-not-available';
+    case 'host-key-unknown':
+      return 'ssh-host-key-unknown';
+    case 'host-key-changed':
+      return 'ssh-host-key-changed';
+    case 'too-many-connections':
+      return 'ssh-server-limits-connections';
+    case 'jump-may-not-forward':
+      return 'ssh-jump-forwarding-disabled';
+    case 'timeout-banner':
+      return 'unified-memory-exhausted-host-freeze';
+    default:
+      return 'ssh-wrong-address';
+  }
+}
