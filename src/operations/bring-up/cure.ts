@@ -1,5 +1,5 @@
 import { diagnose } from '../../diagnosis/diagnose.ts';
-import { treat } from '../../diagnosis/treat.ts';
+import { treat as chooseRemedy } from '../../diagnosis/treat.ts';
 import type { Evidence } from '../../domain/evidence.ts';
 import type { Service } from '../../domain/plan.ts';
 import { sentences } from '../../domain/units.ts';
@@ -29,7 +29,8 @@ export async function cure(
   services: readonly Service[],
   evidence: Evidence,
 ): Promise<Move> {
-  const { world, recorder, nodes } = up;
+  const { world, recorder, nodes, input } = up;
+  const treat = input.treat ?? chooseRemedy;
   const { attempt, engine, tried } = failed;
   const after = await look(world, nodes, evidence.recipe);
   const whole: Evidence = { ...evidence, after };

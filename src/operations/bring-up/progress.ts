@@ -1,4 +1,4 @@
-import type { Tried } from '../../diagnosis/treat.ts';
+import type { TreatInput, Tried } from '../../diagnosis/treat.ts';
 import type { Node } from '../../domain/cluster.ts';
 import type { Finding, Treatment } from '../../domain/finding.ts';
 import {
@@ -12,6 +12,18 @@ import type { RunEnd } from '../in-run.ts';
 import type { Recorder } from '../recorder.ts';
 import type { World } from '../world.ts';
 
+export type UpInput = {
+  /** Ids of steps allowed on the command line. */
+  readonly consent: readonly string[];
+  /** Digest of the plan that was seen and may be carried out; any, where left out. */
+  readonly plan?: string | undefined;
+  readonly replace: boolean;
+  /** Wait for somebody's consent, or end without it. */
+  readonly wait: boolean;
+  /** Chooses the remedy, in place of `diagnosis/treat.ts`: for tests that leave one out. */
+  readonly treat?: (input: TreatInput) => Treatment | undefined;
+};
+
 /** What one bring-up was given; none of it changes while it runs. */
 export type BringUp = {
   readonly world: World;
@@ -19,15 +31,7 @@ export type BringUp = {
   readonly file: RecipeFile;
   /** The recipe's nodes by rank, head first. */
   readonly nodes: readonly Node[];
-  readonly input: {
-    /** Ids of steps allowed on the command line. */
-    readonly consent: readonly string[];
-    /** Digest of the plan that was seen and may be carried out; any, where left out. */
-    readonly plan?: string | undefined;
-    readonly replace: boolean;
-    /** Wait for somebody's consent, or end without it. */
-    readonly wait: boolean;
-  };
+  readonly input: UpInput;
 };
 
 /** A remedy that was applied after `attempt`, and is neither proved nor failed yet. */
