@@ -14,7 +14,8 @@ export type UserErrorCode =
   | 'wrong-image'
   | 'needs-replace'
   | 'no-such-run'
-  | 'not-serving';
+  | 'not-serving'
+  | 'api-key-missing';
 
 /** What, why, and how to mend it: `message` is the what and why, `hint` the way out. */
 export class UserError extends Error {
