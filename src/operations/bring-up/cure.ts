@@ -41,7 +41,7 @@ export async function cure(
 
   const progress = takeBack(up, failed, finding.cause);
   const recipe = recipeNow(up, progress);
-  const treatment = (up.treat ?? treat)({ recipe, finding, facts: after, evidence: whole, tried, engine });
+  const treatment = treat({ recipe, finding, facts: after, evidence: whole, tried, engine });
   if (treatment !== undefined) {
     const pending: Pending = { finding, treatment, attempt };
     tellRemedy(recorder, 'remedy-applied', pending, finding.title);
