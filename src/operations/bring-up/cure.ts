@@ -29,8 +29,7 @@ export async function cure(
   services: readonly Service[],
   evidence: Evidence,
 ): Promise<Move> {
-  const { world, recorder, nodes, input } = up;
-  const treat = input.treat ?? chooseRemedy;
+  const { world, recorder, nodes, treat = chooseRemedy } = up;
   const { attempt, engine, tried } = failed;
   const after = await look(world, nodes, evidence.recipe);
   const whole: Evidence = { ...evidence, after };

@@ -12,7 +12,8 @@ import type { RunEnd } from '../in-run.ts';
 import type { Recorder } from '../recorder.ts';
 import type { World } from '../world.ts';
 
-export type UpInput = {
+/** What `up` was asked for besides the recipe. */
+type UpInput = {
   /** Ids of steps allowed on the command line. */
   readonly consent: readonly string[];
   /** Digest of the plan that was seen and may be carried out; any, where left out. */
@@ -20,8 +21,6 @@ export type UpInput = {
   readonly replace: boolean;
   /** Wait for somebody's consent, or end without it. */
   readonly wait: boolean;
-  /** Chooses the remedy, in place of `diagnosis/treat.ts`: for tests that leave one out. */
-  readonly treat?: (input: TreatInput) => Treatment | undefined;
 };
 
 /** What one bring-up was given; none of it changes while it runs. */
@@ -32,6 +31,8 @@ export type BringUp = {
   /** The recipe's nodes by rank, head first. */
   readonly nodes: readonly Node[];
   readonly input: UpInput;
+  /** Chooses the remedy, in place of `diagnosis/treat.ts`: for tests that leave one out. */
+  readonly treat?: (input: TreatInput) => Treatment | undefined;
 };
 
 /** A remedy that was applied after `attempt`, and is neither proved nor failed yet. */
