@@ -160,7 +160,12 @@ export type ModelFacts =
 export type EngineFacts = {
   readonly engine: EngineName;
   readonly where:
-    | { readonly in: 'docker'; readonly image: string; readonly imageId: string; readonly arch: string }
+    | {
+        readonly in: 'docker' | 'podman';
+        readonly image: string;
+        readonly imageId: string;
+        readonly arch: string;
+      }
     | { readonly in: 'process'; readonly program: string };
   readonly version: Fact<string>;
 };
@@ -173,7 +178,7 @@ export type RankRecord = {
   readonly rank: number;
   readonly run: string;
   readonly attempt: number;
-  readonly in: 'docker' | 'process';
+  readonly in: 'docker' | 'podman' | 'process';
   /** Digest of the recipe file, of the effective recipe, and the edits between the two. */
   readonly recipeDigest: string;
   readonly effectiveDigest: string;

@@ -62,8 +62,8 @@ export type Service = {
   readonly rank: number;
   readonly role: 'head' | 'worker';
   readonly engine: EngineName;
-  readonly in: 'docker' | 'process';
-  /** docker: the whole `docker run …` line less `--name`, `--label`, `--env-file`, `-d`; process: program and arguments. */
+  readonly in: 'docker' | 'podman' | 'process';
+  /** docker and podman: the whole `docker run …` line less `--name`, `--label`, `--env-file`, `-d`; process: program and arguments. */
   readonly argv: readonly Word[];
   readonly env: Readonly<Record<string, string>>;
   /** Environment variables whose values are secrets: name on the node → name of the secret here. */

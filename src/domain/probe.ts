@@ -2,6 +2,8 @@
 export type LookRequest = {
   /** The model's folder to look into, or undefined without a recipe. */
   readonly modelPath: string | undefined;
+  /** Which runtime is asked for the images; docker where none is named. */
+  readonly runtime?: 'docker' | 'podman';
   /** Images and programs to look for, by engine. */
   readonly images: readonly { readonly engine: 'sglang' | 'vllm'; readonly image: string }[];
   readonly programs: readonly { readonly engine: 'sglang' | 'vllm'; readonly program: string }[];

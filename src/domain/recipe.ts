@@ -65,7 +65,7 @@ export const recipeSchema = z.strictObject({
     .prefault({}),
   run: z.discriminatedUnion('in', [
     z.strictObject({
-      in: z.literal('docker'),
+      in: z.enum(['docker', 'podman']),
       image: z.partialRecord(engine, z.string().regex(/^[A-Za-z0-9][\w./:@-]*$/, 'is not an image name')),
       volumes: z
         .array(text.regex(/^\/[^:]*:\/[^:]*(:[a-zA-Z,]+)?$/, 'must be /host/path:/container/path[:ro]'))

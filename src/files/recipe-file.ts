@@ -33,7 +33,7 @@ export function parseRecipeText(text: string, file: string): RecipeFile {
 }
 
 function missingImages({ run, engines }: Recipe, yaml: YamlFile): readonly Problem[] {
-  if (run.in !== 'docker') return [];
+  if (run.in === 'process') return [];
   return engines
     .filter((engine) => run.image[engine] === undefined)
     .map((engine) => {

@@ -114,7 +114,7 @@ export async function followAttempt(
 
   async function followOne(service: Service): Promise<void> {
     const host = world.hosts.of(service.node);
-    const stamped = service.in === 'docker';
+    const stamped = service.in !== 'process';
     let bytes = 0;
     let carry = '';
     while (!signal.aborted) {

@@ -43,8 +43,9 @@ function requestFor(nodes: readonly Node[], node: Node, recipe: Recipe | undefin
   const run = recipe?.run;
   return {
     modelPath: recipe?.path,
+    ...(run?.in === 'podman' ? { runtime: run.in } : {}),
     images:
-      run?.in === 'docker'
+      run !== undefined && run.in !== 'process'
         ? ENGINES.flatMap((engine) => (run.image[engine] ? [{ engine, image: run.image[engine] }] : []))
         : [],
     programs:

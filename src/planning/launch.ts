@@ -27,7 +27,7 @@ export function servicesOf(input: Input): readonly Service[] {
   const fabrics = fabricOf(nodes, facts);
   const addresses = fabrics.flatMap((fabric) => (fabric === undefined ? [] : [fabric.address]));
   if (seen.includes(undefined) || (nodes.length > 1 && addresses.length < nodes.length)) return [];
-  if (recipe.run.in === 'docker' && recipe.run.image[engine] === undefined) return [];
+  if (recipe.run.in !== 'process' && recipe.run.image[engine] === undefined) return [];
   const rdma = seen.map((there) => (there === undefined ? [] : activeRdma(there)));
   const everywhere = rdma.every((devices) => devices.length > 0);
   const services = seen.flatMap((there, rank): readonly Service[] => {
@@ -56,7 +56,7 @@ function serviceOf(rank: number, facts: ReachedFacts, command: RankCommand, inpu
     role: rank === 0 ? 'head' : 'worker',
     engine,
     in: run.in,
-    argv: run.in === 'docker' ? dockerRun(command, facts, input) : command.argv,
+    argv: run.in === 'process' ? command.argv : containerRun(command, facts, input),
     env: command.env,
     secretEnv: command.secretEnv ?? {},
     recipe: recipe.recipe,
@@ -72,16 +72,20 @@ function serviceOf(rank: number, facts: ReachedFacts, command: RankCommand, inpu
 }
 
 /**
- * `docker run` for one rank: the host's network, IPC and locked memory, without which NCCL falls back to TCP in
- * silence (spark.md 4); no `--rm` and no restart policy, since logs must outlive the rank and nothing may start it
- * but a plan.
+ * `docker run` or `podman run` for one rank: the host's network, IPC and locked memory, without which NCCL falls back
+ * to TCP in silence (spark.md 4); no `--rm` and no restart policy, since logs must outlive the rank and nothing may
+ * start it but a plan. podman gives GPUs by their CDI name (NVIDIA container toolkit 1.14), cannot raise a limit
+ * without root (podman-run(1): `--ulimit host` takes the user's own), and writes the log to the journal unless it is
+ * told a file, of which `podman logs` gives everything back.
  */
-function dockerRun(
+function containerRun(
   { argv, env }: RankCommand,
   facts: ReachedFacts,
   { recipe, engine }: Input,
 ): readonly string[] {
-  if (recipe.run.in !== 'docker') throw new Error('not a recipe for docker');
+  if (recipe.run.in === 'process') throw new Error('not a recipe for containers');
+  const podman = recipe.run.in === 'podman';
+  const rootless = podman && valueIf(facts.host)?.uid !== 0;
   const image = recipe.run.image[engine];
   if (image === undefined) throw new Error(`no image for ${engine}`);
   const gpus = valueIf(facts.gpus);
@@ -93,17 +97,15 @@ function dockerRun(
   });
   const [entry, words] = entryFor(engine, image, argv);
   return [
-    'docker',
+    recipe.run.in,
     'run',
-    ...(gpus?.length === 0 ? [] : ['--gpus', 'all']),
+    ...(gpus?.length === 0 ? [] : podman ? ['--device', 'nvidia.com/gpu=all'] : ['--gpus', 'all']),
     '--network',
     'host',
     '--ipc',
     'host',
-    '--ulimit',
-    'memlock=-1',
-    '--ulimit',
-    'stack=67108864',
+    ...(rootless ? ['--ulimit', 'host'] : ['--ulimit', 'memlock=-1', '--ulimit', 'stack=67108864']),
+    ...(podman ? ['--log-driver', 'k8s-file'] : []),
     ...(rdma.length > 0 ? ['--device', '/dev/infiniband'] : []),
     ...(mounted ? [] : ['-v', `${path}:${path}:ro`]),
     ...recipe.run.volumes.flatMap((volume) => ['-v', volume]),

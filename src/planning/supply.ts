@@ -78,17 +78,17 @@ function hasModel(facts: ReachedFacts | undefined): boolean {
 
 function engineBlockers(node: Node, there: ReachedFacts, input: Input): readonly Blocker[] {
   const { run } = input.recipe;
-  return run.in === 'docker'
-    ? imageBlockers(node, there, run.image[input.engine], input)
-    : programBlockers(node, there, input);
+  return run.in !== 'process' ? imageBlockers(node, there, run, input) : programBlockers(node, there, input);
 }
 
 function imageBlockers(
   node: Node,
   there: ReachedFacts,
-  image: string | undefined,
+  run: Exclude<Recipe['run'], { in: 'process' }>,
   { engine, facts, nodes }: Input,
 ): readonly Blocker[] {
+  const runtime = run.in;
+  const image = run.image[engine];
   const base = { node: node.name, engineOnly: true } as const;
   if (image === undefined)
     return [
@@ -101,35 +101,35 @@ function imageBlockers(
       },
     ];
   const found = (valueIf(there.engines) ?? []).find(
-    ({ where }) => where.in === 'docker' && where.image === image,
+    ({ where }) => where.in === runtime && where.image === image,
   );
   if (found === undefined) {
-    if (!there.engines.known) return dockerBlockers(node, there);
+    if (!there.engines.known) return runtimeBlockers(node, there, runtime);
     const holder = nodes.find(
       (other) =>
         other.name !== node.name &&
         (valueIf(reachedOf(facts, other.name)?.engines) ?? []).some(
-          ({ where }) => where.in === 'docker' && where.image === image,
+          ({ where }) => where.in === runtime && where.image === image,
         ),
     );
     const to = fabricOf(nodes, facts)[nodes.indexOf(node)]?.address ?? node.name;
     return [
-      ...dockerBlockers(node, there),
+      ...runtimeBlockers(node, there, runtime),
       {
         ...base,
         cause: 'image-missing',
         title: `The image ${image} is not on ${node.name}; images are never pulled unasked.`,
         advice: [
-          `On ${node.name}: docker pull ${image}`,
+          `On ${node.name}: ${runtime} pull ${image}`,
           ...(holder === undefined
             ? []
-            : [`Or on ${holder.name}: docker save ${image} | ssh ${to} docker load`]),
+            : [`Or on ${holder.name}: ${runtime} save ${image} | ssh ${to} ${runtime} load`]),
         ],
         userError: false,
       },
     ];
   }
-  const arch = found.where.in === 'docker' ? dockerArch(found.where.arch) : '';
+  const arch = found.where.in !== 'process' ? dockerArch(found.where.arch) : '';
   const own = dockerArch(valueIf(there.host)?.arch ?? '');
   if (arch === '' || own === '' || arch === own) return [];
   return [
@@ -137,14 +137,16 @@ function imageBlockers(
       ...base,
       cause: 'image-wrong-architecture',
       title: `The image ${image} is for ${arch}, and ${node.name} is ${own}.`,
-      advice: [`Name an image for ${own} in run.image.${engine}; then on ${node.name}: docker pull IMAGE`],
+      advice: [
+        `Name an image for ${own} in run.image.${engine}; then on ${node.name}: ${runtime} pull IMAGE`,
+      ],
       userError: true,
     },
   ];
 }
 
-/** Docker that does not answer this user at all. */
-function dockerBlockers(node: Node, there: ReachedFacts): readonly Blocker[] {
+/** A runtime that does not answer this user at all. */
+function runtimeBlockers(node: Node, there: ReachedFacts, runtime: 'docker' | 'podman'): readonly Blocker[] {
   if (there.containers.known) return [];
   const { why } = there.containers;
   const refused = /permission denied|group|sudo/i.test(why);
@@ -152,10 +154,10 @@ function dockerBlockers(node: Node, there: ReachedFacts): readonly Blocker[] {
     {
       cause: refused ? 'docker-group-missing' : 'unknown',
       node: node.name,
-      title: `Docker on ${node.name} could not be asked: ${why}.`,
+      title: `${runtime === 'docker' ? 'Docker' : 'Podman'} on ${node.name} could not be asked: ${why}.`,
       advice: refused
         ? [`On ${node.name}: sudo usermod -aG docker "$USER", then log in again`]
-        : [`On ${node.name}: docker info`],
+        : [`On ${node.name}: ${runtime} info`],
       userError: false,
       engineOnly: false,
     },

@@ -143,7 +143,7 @@ function commandFile(service: Service, { run, attempt }: RankStart, secrets: boo
     if (typeof word !== 'string') throw new Error('a secret may not be an argument of a rank');
     return word;
   });
-  const argv = service.in === 'docker' ? dockerArgv(service, words, secrets) : words.map(quotePlainly);
+  const argv = service.in === 'process' ? words.map(quotePlainly) : containerArgv(service, words, secrets);
   return [
     '#!/bin/sh',
     `# Rank ${service.rank} (${service.role}, ${service.engine}) of ${service.recipe}; firstlight run ${run}, attempt ${attempt}.`,
@@ -156,12 +156,13 @@ function commandFile(service: Service, { run, attempt }: RankStart, secrets: boo
   ].join('\n');
 }
 
-/** `docker run …` in the background, under our name and labels; secrets by a file, never by `-e`. */
-function dockerArgv(service: Service, words: readonly string[], secrets: boolean): readonly string[] {
-  const [docker, run, ...rest] = words;
-  if (docker === undefined || run !== 'run') throw new Error('a rank in docker begins with docker run');
+/** `docker run …` or `podman run …` in the background, under our name and labels; secrets by a file, never by `-e`. */
+function containerArgv(service: Service, words: readonly string[], secrets: boolean): readonly string[] {
+  const [runtime, run, ...rest] = words;
+  if (runtime !== service.in || run !== 'run')
+    throw new Error(`a rank in ${service.in} begins with ${service.in} run`);
   return [
-    ...[docker, run, '-d', '--name', `firstlight-${service.name}`].map(quotePlainly),
+    ...[runtime, run, '-d', '--name', `firstlight-${service.name}`].map(quotePlainly),
     ...['--label', `firstlight.rank=${service.name}`].map(quotePlainly),
     ...['--label', `firstlight.digest=${service.effectiveDigest}`].map(quotePlainly),
     ...(secrets ? ['--env-file', `"$(dirname "$0")/secrets.env"`] : []),

@@ -15,10 +15,12 @@ same_boot() { [ "$(boot)" = "$(cat "$d/boot" 2>/dev/null)" ]; }
 lives() { p= s=; read -r p s rest <"$1" || [ -n "$p" ] || return 1; kill -0 "$p" && [ "$(ticks "$p")" = "$s" ] && ! zombie "$p"; } 2>/dev/null
 zombie() { case $(cat "/proc/$1/stat") in *") Z "*) return 0;; esac; return 1; } 2>/dev/null
 nap() { sleep 0.1 2>/dev/null || sleep 1; }
-runs() { [ "$(docker inspect -f '{{.State.Running}}' "firstlight-$1" </dev/null 2>/dev/null)" = true ]; }
+# docker or podman, as the claim says
+C=docker; case $(cat "$d/container" 2>/dev/null) in "podman "*) C=podman;; esac
+runs() { [ "$("$C" inspect -f '{{.State.Running}}' "firstlight-$1" </dev/null 2>/dev/null)" = true ]; }
 `;
 
-/** $1 name, $2 docker or process. Prints `started`, `already` or `attached`. Files come as here-documents behind `FILES`. */
+/** $1 name, $2 docker, podman or process. Prints `started`, `already` or `attached`. Files come as here-documents behind `FILES`. */
 export function startScript(files: string): string {
   return `${COMMON}
 umask 077
@@ -28,11 +30,11 @@ how=start
 if ! mkdir "$d" 2>/dev/null; then
   [ -d "$d" ] || { echo "$d cannot be made" >&2; exit 1; }
   if busy; then echo already; exit 0; fi
-  if [ "$2" = docker ] && [ -f "$d/container" ] && runs "$1"; then how=attach; rm -f "$d/exit" "$d/runner"
+  if [ "$2" != process ] && [ -f "$d/container" ] && runs "$1"; then how=attach; rm -f "$d/exit" "$d/runner"
   else
     n=1; while [ -e "$d~$n" ]; do n=$((n+1)); done
     mv "$d" "$d~$n" && mkdir "$d" || { echo "the claim $d cannot be renewed" >&2; exit 1; }
-    [ "$2" = docker ] && docker rm -f "firstlight-$1" </dev/null >/dev/null 2>&1
+    [ "$2" = process ] || "$2" rm -f "firstlight-$1" </dev/null >/dev/null 2>&1
   fi
 fi
 echo "$$ $(ticks $$)" >"$d/starting"
@@ -40,7 +42,7 @@ boot >"$d/boot"
 if [ $how = start ]; then
 : >"$d/log"
 ${files}
-[ "$2" = docker ] && echo "firstlight-$1" >"$d/container"
+[ "$2" = process ] || echo "$2 firstlight-$1" >"$d/container"
 fi
 cat >"$d/run.sh" <<'FIRSTLIGHT_RUN'
 ${RUNNER}
@@ -54,7 +56,7 @@ rm -f "$d/starting"
 `;
 }
 
-/** Holds one rank: $1 name, $2 docker or process, $3 start or attach; the engine itself comes through $3 engine. */
+/** Holds one rank: $1 name, $2 docker, podman or process, $3 start or attach; the engine itself comes through $3 engine. */
 const RUNNER = String.raw`#!/bin/sh
 # firstlight's rank runner: starts the rank, writes its log and its exit code. See command.sh for the rank itself.
 ${COMMON}
@@ -77,24 +79,25 @@ if [ "$2" = process ]; then
   while :; do wait $e; code=$?; kill -0 $e 2>/dev/null || end $code; done
 fi
 c="firstlight-$1"
+C=$2
 if [ "$3" = start ]; then
   sh command.sh >/dev/null 2>run.err </dev/null || { code=$?; cat run.err >>log; end $code; }
 fi
 follow() {
   have=$(wc -c <log)
-  if [ $((have)) = 0 ]; then docker logs -f --timestamps "$c" >>log 2>&1 </dev/null
+  if [ $((have)) = 0 ]; then "$C" logs -f --timestamps "$c" >>log 2>&1 </dev/null
   else
     # A container's log only grows, and ours is its beginning.
-    docker logs -f --timestamps "$c" 2>&1 </dev/null | { dd bs=$((have)) count=1 iflag=fullblock of=/dev/null 2>/dev/null; cat; } >>log
+    "$C" logs -f --timestamps "$c" 2>&1 </dev/null | { dd bs=$((have)) count=1 iflag=fullblock of=/dev/null 2>/dev/null; cat; } >>log
   fi
 }
 while :; do
   follow & l=$!
-  code=$(docker wait "$c" 2>/dev/null </dev/null)
+  code=$("$C" wait "$c" 2>/dev/null </dev/null)
   wait $l
   case $code in *[!0-9]*|'') ;; *) end "$code" ;; esac
   # The daemon restarts under running containers: wait for it.
-  i=0; until docker inspect "$c" >/dev/null 2>&1 </dev/null; do i=$((i+1)); [ $i -gt 30 ] && end 255; sleep 1; done
+  i=0; until "$C" inspect "$c" >/dev/null 2>&1 </dev/null; do i=$((i+1)); [ $i -gt 30 ] && end 255; sleep 1; done
 done`;
 
 /** $1 name, $2 seconds of grace. Exit 0 when nothing of the rank is left; else its remains are on stdout. */
@@ -102,8 +105,8 @@ export const STOP_SCRIPT = String.raw`${COMMON}
 [ -d "$d" ] || { echo absent; exit 0; }
 : >"$d/stopping"
 if [ -f "$d/container" ]; then
-  if runs "$1"; then docker stop -t "$2" "firstlight-$1" </dev/null >/dev/null 2>&1; fi
-  if runs "$1"; then docker kill "firstlight-$1" </dev/null >/dev/null 2>&1; nap; fi
+  if runs "$1"; then "$C" stop -t "$2" "firstlight-$1" </dev/null >/dev/null 2>&1; fi
+  if runs "$1"; then "$C" kill "firstlight-$1" </dev/null >/dev/null 2>&1; nap; fi
 fi
 S=
 if same_boot && [ -f "$d/runner" ]; then
@@ -139,7 +142,7 @@ i=0; while ! [ -e "$d/exit" ] && lives "$d/runner" && [ $i -lt 50 ]; do nap; i=$
 if lives "$d/runner"; then kill -KILL "$p" 2>/dev/null; for p in $(members); do kill -KILL "$p" 2>/dev/null; done; fi
 if [ -f "$d/container" ]; then
   if runs "$1"; then echo "the container firstlight-$1 does not end"; exit 1; fi
-  docker rm -f "firstlight-$1" </dev/null >/dev/null 2>&1
+  "$C" rm -f "firstlight-$1" </dev/null >/dev/null 2>&1
 fi
 rm -f "$d/secrets.env"
 echo stopped

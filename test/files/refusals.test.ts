@@ -189,10 +189,14 @@ const recipeTexts: readonly (readonly [string, string, string])[] = [
   ['an engine twice', recipe.replace('vllm]', 'sglang]'), 'engines names an engine twice'],
   [
     'an unknown way to run',
-    recipe.replace('in: docker', 'in: podman'),
-    'run.in must be docker or process, and is "podman"',
+    recipe.replace('in: docker', 'in: lxc'),
+    'run.in must be docker, podman or process, and is "lxc"',
   ],
-  ['no way to run', recipe.replace('in: docker, ', ''), 'run.in is missing; it must be docker or process'],
+  [
+    'no way to run',
+    recipe.replace('in: docker, ', ''),
+    'run.in is missing; it must be docker, podman or process',
+  ],
   [
     'a size in wrong units',
     `${recipe}memory: {reserve: 6gb}\n`,

@@ -73,6 +73,33 @@ describe('on clean nodes', () => {
     expect(line).not.toMatch(/--rm|--restart|--name|--env-file/);
   });
 
+  test('podman names GPUs by CDI, raises no limit without root, and keeps its log in a file', () => {
+    const facts = clean().map((one) =>
+      one.reached
+        ? {
+            ...one,
+            engines: known([
+              {
+                engine: 'sglang' as const,
+                where: { in: 'podman' as const, image: SGLANG_IMAGE, imageId: 'x', arch: 'arm64' },
+                version: unknown('not asked'),
+              },
+            ]),
+          }
+        : one,
+    );
+    const recipe = withRecipe({ run: { in: 'podman', image: { sglang: SGLANG_IMAGE } } });
+    const [worker] = planOf(facts, recipe).phases[0]?.services ?? [];
+    const line = worker?.argv.join(' ') ?? '';
+    expect(worker?.in).toBe('podman');
+    expect(line).toMatch(
+      /^podman run --device nvidia.com\/gpu=all --network host --ipc host --ulimit host --log-driver k8s-file /,
+    );
+    expect(line).not.toContain('memlock');
+    const absent = planOf(clean(), recipe);
+    expect(absent.blockers[0]?.advice[0]).toBe(`On spark-a: podman pull ${SGLANG_IMAGE}`);
+  });
+
   test('the model’s folder is not mounted twice when a volume holds it', () => {
     const run = {
       in: 'docker',

@@ -207,6 +207,15 @@ describe('the rest', () => {
       known: false,
       why: 'docker is not installed',
     });
+    const podman = { ...request, runtime: 'podman' as const };
+    expect(parseEngines(outputOf('image 0 127 sh: podman: not found\n'), podman)).toEqual({
+      known: false,
+      why: 'podman is not installed',
+    });
+    const id = 'a'.repeat(64);
+    expect(parseEngines(outputOf(`image 0 0 ${id} amd64\n`), podman)).toMatchObject({
+      value: [{ where: { in: 'podman', imageId: id, arch: 'amd64' } }],
+    });
   });
 
   it('reads a lock that is being taken as a lock', () => {

@@ -27,9 +27,9 @@ import {
 
 const START = { run: '7', attempt: 2, startedAt: '2026-01-02T03:04:05.000Z' };
 
-/** A docker of shell and files, as far as the rank runner asks it. */
+/** A docker, or podman, of shell and files, as far as the rank runner asks it. */
 const DOCKER = `#!/bin/sh
-D="$HOME/docker"; mkdir -p "$D"; command=$1; shift
+D="$HOME/$(basename "$0")"; mkdir -p "$D"; command=$1; shift
 c() { for n; do :; done; printf %s "$D/$n"; }
 case $command in
   run)
@@ -90,7 +90,8 @@ describe('the rank runner', () => {
     far = farSide();
     const key = far.key('client');
     farHost = await far.host('a', { keys: [far.publicKey(key)] });
-    writeFileSync(join(farHost.bin, 'docker'), DOCKER, { mode: 0o755 });
+    for (const runtime of ['docker', 'podman'])
+      writeFileSync(join(farHost.bin, runtime), DOCKER, { mode: 0o755 });
     const [first] = openHosts(clusterOf(far, key, [{ name: 'a', host: farHost }]), {
       secrets: secretsOf({ API: "k'1 $x" }),
       socketFolder: join(far.folder, 's'),
@@ -221,42 +222,48 @@ describe('the rank runner', () => {
     expect(await running('sleep 98766')).toBe(false);
   });
 
-  it('runs a rank in docker, takes it up again after its runner died, and removes the container', async () => {
-    const inDocker = service({
-      name: 'box-r1',
-      in: 'docker',
-      argv: [
-        'docker',
-        'run',
-        '--gpus=all',
-        'image',
-        'sh',
-        '-c',
-        'echo one; while ! [ -e "$HOME/go" ]; do sleep 0.1; done; echo two; sleep 98767',
-      ],
-    });
-    expect(await start(inDocker)).toMatchObject({ stdout: 'started\n' });
-    const folder = join(ranks(), 'box-r1');
-    const command = readFileSync(join(folder, 'command.sh'), 'utf8');
-    expect(command).toContain('docker run \\\n  -d \\\n  --name firstlight-box-r1');
-    expect(command).toContain('--label firstlight.digest=d2');
-    await until(() => readFileSync(join(folder, 'log'), 'utf8').includes('one'));
-    expect(readFileSync(join(farHost.home, 'docker/firstlight-box-r1/env'), 'utf8')).toBe("KEY=k'1 $x\n");
-    const [runner] = readFileSync(join(folder, 'runner'), 'utf8').split(' ');
-    await done(['pkill', '-KILL', '-s', String(runner)]);
-    expect((await follow('box-r1')).end.kind).toBe('gone');
-    expect(await start(inDocker)).toMatchObject({ stdout: 'attached\n' });
-    const following = follow('box-r1');
-    writeFileSync(join(farHost.home, 'go'), '');
-    await until(() => readFileSync(join(folder, 'log'), 'utf8').includes('two'));
-    expect(await stop('box-r1')).toMatchObject({ kind: 'ran', code: 0, stdout: 'stopped\n' });
-    expect(await following).toMatchObject({
-      text: '2026-01-01T00:00:00Z one\n2026-01-01T00:00:00Z two\n',
-      end: { kind: 'ended', code: 137 },
-    });
-    expect(readdirSync(join(farHost.home, 'docker'))).toEqual([]);
-    expect(await running('sleep 98767')).toBe(false);
-  });
+  it.each(['docker', 'podman'] as const)(
+    'runs a rank in %s, takes it up again after its runner died, and removes the container',
+    async (runtime) => {
+      const inDocker = service({
+        name: 'box-r1',
+        in: runtime,
+        argv: [
+          runtime,
+          'run',
+          '--gpus=all',
+          'image',
+          'sh',
+          '-c',
+          'echo one; while ! [ -e "$HOME/go-$0" ]; do sleep 0.1; done; echo two; sleep 98767',
+          runtime,
+        ],
+      });
+      expect(await start(inDocker)).toMatchObject({ stdout: 'started\n' });
+      const folder = join(ranks(), 'box-r1');
+      const command = readFileSync(join(folder, 'command.sh'), 'utf8');
+      expect(command).toContain(`${runtime} run \\\n  -d \\\n  --name firstlight-box-r1`);
+      expect(command).toContain('--label firstlight.digest=d2');
+      await until(() => readFileSync(join(folder, 'log'), 'utf8').includes('one'));
+      expect(readFileSync(join(farHost.home, `${runtime}/firstlight-box-r1/env`), 'utf8')).toBe(
+        "KEY=k'1 $x\n",
+      );
+      const [runner] = readFileSync(join(folder, 'runner'), 'utf8').split(' ');
+      await done(['pkill', '-KILL', '-s', String(runner)]);
+      expect((await follow('box-r1')).end.kind).toBe('gone');
+      expect(await start(inDocker)).toMatchObject({ stdout: 'attached\n' });
+      const following = follow('box-r1');
+      writeFileSync(join(farHost.home, `go-${runtime}`), '');
+      await until(() => readFileSync(join(folder, 'log'), 'utf8').includes('two'));
+      expect(await stop('box-r1')).toMatchObject({ kind: 'ran', code: 0, stdout: 'stopped\n' });
+      expect(await following).toMatchObject({
+        text: '2026-01-01T00:00:00Z one\n2026-01-01T00:00:00Z two\n',
+        end: { kind: 'ended', code: 137 },
+      });
+      expect(readdirSync(join(farHost.home, runtime))).toEqual([]);
+      expect(await running('sleep 98767')).toBe(false);
+    },
+  );
 
   it.skipIf(!existsSync('/usr/bin/busybox'))('works with busybox alone', async () => {
     const key = far.key('box-client');

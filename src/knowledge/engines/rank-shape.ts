@@ -16,7 +16,7 @@ export function modelTypeOf(facts: ReachedFacts): string | undefined {
  * (`python3 -m sglang.launch_server`).
  */
 export function programOf(recipe: Recipe, engine: EngineName): readonly string[] {
-  if (recipe.run.in === 'docker') return [engine, 'serve'];
+  if (recipe.run.in !== 'process') return [engine, 'serve'];
   const named = recipe.run.command[engine];
   const words = typeof named === 'string' ? named.trim().split(/\s+/) : (named ?? []);
   if (words.length === 0)

@@ -14,7 +14,7 @@ export const enginesProbe: Probe = {
 i=0
 printf '%s\n' "$FL_IMAGES" | while read -r image; do
   [ -n "$image" ] || continue
-  out=$(docker image inspect --format '{{.Id}} {{.Architecture}}' "$image" 2>&1); rc=$?
+  out=$("${'$'}{FL_RUNTIME:-docker}" image inspect --format '{{.Id}} {{.Architecture}}' "$image" 2>&1); rc=$?
   printf '%s\n' "$out" | sed "s/^/image $i $rc /"
   i=$((i + 1))
 done
@@ -57,6 +57,7 @@ export function parseEngines(
 ): Fact<readonly EngineFacts[]> {
   const lines = output ? linesOf(output.stdout) : [];
   if (output === undefined) return unknown('this part of the look brought nothing back');
+  const { runtime = 'docker' } = request;
   const found: EngineFacts[] = [];
   for (const [at, { engine, image }] of askedImages(request).entries()) {
     const said = lines.flatMap((line) =>
@@ -65,17 +66,17 @@ export function parseEngines(
     const code = wholeNumber(headAndRest(said[0] ?? '')[0]);
     const text = said.map((line) => headAndRest(line)[1]).join('\n');
     const match = /^(sha256:[0-9a-f]{64}|[0-9a-f]{64}|sha256:\S+) (\S+)$/m.exec(text);
-    if (code === undefined) return unknown('docker gave no answer in time');
+    if (code === undefined) return unknown(`${runtime} gave no answer in time`);
     if (match?.[1] !== undefined && match[2] !== undefined) {
       found.push({
         engine,
-        where: { in: 'docker', image, imageId: match[1], arch: match[2] },
+        where: { in: runtime, image, imageId: match[1], arch: match[2] },
         version: unknown('what an image holds is known once it runs'),
       });
     } else if (code === 127) {
-      return unknown('docker is not installed');
+      return unknown(`${runtime} is not installed`);
     } else if (!/no such (image|object)|image not known/i.test(text)) {
-      return unknown(refusal('docker', text, text));
+      return unknown(refusal(runtime, text, text));
     }
   }
   const programs = lines.filter((line) => line.startsWith('program '));

@@ -40,6 +40,7 @@ export function probesFor(request: LookRequest): Probe[] {
 /** sh text that sets the variables which the probes of this request read. */
 export function probeHeader(request: LookRequest): string {
   return [
+    assign('FL_RUNTIME', request.runtime ?? 'docker'),
     assign('FL_MODEL', request.modelPath ?? ''),
     assign('FL_PEERS', askedPeers(request).join('\n')),
     assign(

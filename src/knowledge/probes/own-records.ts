@@ -120,7 +120,7 @@ function toRank(
     rank: numberAt(service, 'rank') ?? 0,
     run: textAt(service, 'run'),
     attempt: numberAt(service, 'attempt') ?? 0,
-    in: textAt(service, 'in') === 'docker' ? 'docker' : 'process',
+    in: runtimeOf(textAt(service, 'in')),
     recipeDigest: textAt(service, 'recipeDigest'),
     effectiveDigest: textAt(service, 'effectiveDigest'),
     edits: editsOf(service['edits']),
@@ -162,6 +162,10 @@ function exitCode(exit: string | undefined, state: RankRecord['state']): Fact<nu
   const code = wholeNumber(exit?.trim());
   if (code !== undefined) return known(code);
   return unknown(state === 'ended' ? 'its runner is gone and left no exit code' : 'it has not ended');
+}
+
+function runtimeOf(text: string): RankRecord['in'] {
+  return text === 'docker' || text === 'podman' ? text : 'process';
 }
 
 function engineOf(value: unknown): EngineName | undefined {

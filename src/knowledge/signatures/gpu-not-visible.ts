@@ -40,18 +40,22 @@ export const gpuNotVisible: Signature = {
         specificity: 3,
       };
     }
-    const docker = evidence.recipe.run.in === 'docker';
+    const runtime = evidence.recipe.run.in;
     return {
       cause: 'gpu-not-visible-in-container',
       node,
       shown: [first, ...own(find(noDriverLibrary)).slice(0, 1)],
       title: `The rank on ${node} sees no GPU`,
-      why: docker
-        ? 'The container was started without access to it, or CUDA_VISIBLE_DEVICES leaves none.'
-        : 'The process has no access to it, or CUDA_VISIBLE_DEVICES leaves none.',
+      why:
+        runtime !== 'process'
+          ? 'The container was started without access to it, or CUDA_VISIBLE_DEVICES leaves none.'
+          : 'The process has no access to it, or CUDA_VISIBLE_DEVICES leaves none.',
       advice: [
         `On ${node}: nvidia-smi -L`,
-        ...(docker ? [`On ${node}: docker run --rm --gpus all IMAGE nvidia-smi -L`] : []),
+        ...(runtime === 'docker' ? [`On ${node}: docker run --rm --gpus all IMAGE nvidia-smi -L`] : []),
+        ...(runtime === 'podman'
+          ? [`On ${node}: podman run --rm --device nvidia.com/gpu=all IMAGE nvidia-smi -L`]
+          : []),
       ],
       confidence: 0.92,
       specificity: 3,
