@@ -22,23 +22,38 @@ const port = z.number().int().min(1).max(65535);
 const address = z.union([z.ipv4(), z.ipv6()], 'is not an IP address');
 
 const reach = {
-  user: user.optional(),
-  port: port.optional(),
-  /** Path of an identity file; `~` and paths relative to the cluster file are allowed. */
-  key: z.string().min(1).optional(),
-  /** A node's name, or any ProxyJump value. */
-  jump: destination.or(z.string().regex(/^[^-\s'"`$\\;|&<>(){}][^\s'"`$\\;|&<>(){}]*$/)).optional(),
-  /** The node's address on the fabric between the nodes; found by looking where left out. */
-  fabric: address.optional(),
+  user: user.optional().describe('user to log in as; your ssh_config counts where it is left out'),
+  port: port.optional().describe('port of sshd; your ssh_config counts where it is left out'),
+  key: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("a private key's file; ~ is your home, other paths are relative to this file"),
+  jump: destination
+    .or(z.string().regex(/^[^-\s'"`$\\;|&<>(){}][^\s'"`$\\;|&<>(){}]*$/))
+    .optional()
+    .describe("a node's name, or any ProxyJump value"),
+  fabric: address
+    .optional()
+    .describe("the node's address on the network between the nodes; found by looking where left out"),
 };
 
-const nodeSchema = z.strictObject({ name: nodeName, ssh: destination, ...reach });
+const nodeSchema = z.strictObject({
+  name: nodeName.describe('what the node is called here; names must differ'),
+  ssh: destination.describe(
+    'whatever ssh accepts: address, name, user@host, ssh://user@host:port, an alias of your ssh_config',
+  ),
+  ...reach,
+});
 
 export const clusterSchema = z.strictObject({
-  cluster: nodeName,
-  sshConfig: z.string().min(1).optional(),
-  defaults: z.strictObject(reach).optional(),
-  nodes: z.array(nodeSchema).min(1, 'needs at least one node'),
+  cluster: nodeName.describe("the cluster's name"),
+  sshConfig: z.string().min(1).optional().describe('an ssh_config of its own, included'),
+  defaults: z.strictObject(reach).optional().describe('for every node that does not say otherwise'),
+  nodes: z
+    .array(nodeSchema)
+    .min(1, 'needs at least one node')
+    .describe('the hosts; a recipe takes the first ones, the first is the head'),
 });
 
 /** One host, with the file's defaults folded in. */

@@ -39,28 +39,40 @@ const text = z.string().refine((value) => !value.includes('\0'), 'holds a NUL ch
 
 /** What is wanted. Unknown keys are refused; every default is written here and nowhere else. */
 export const recipeSchema = z.strictObject({
-  recipe: name,
-  model: text.min(1).refine((value) => !value.startsWith('-'), 'looks like an option'),
-  /** The model's folder, the same on every node. */
-  path: text.regex(/^\//, 'must be an absolute path'),
-  nodes: z.array(z.string()).min(1).optional(),
+  recipe: name.describe('name of the recipe'),
+  model: text
+    .min(1)
+    .refine((value) => !value.startsWith('-'), 'looks like an option')
+    .describe('name of the model, as its publisher calls it'),
+  path: text.regex(/^\//, 'must be an absolute path').describe("the model's folder, the same on every node"),
+  nodes: z
+    .array(z.string())
+    .min(1)
+    .optional()
+    .describe("names of nodes, the head first; the cluster file's first ones if left out"),
   engines: z
     .array(engine)
     .min(1)
-    .refine((list) => new Set(list).size === list.length, 'names an engine twice'),
+    .refine((list) => new Set(list).size === list.length, 'names an engine twice')
+    .describe('engines in order of preference; the next one is tried where the first is out of remedies'),
   layout: z.strictObject({
-    nodes: positive,
-    tensor: positive.default(1),
-    pipeline: positive.default(1),
-    expert: positive.default(1),
-    data: positive.default(1),
+    nodes: positive.describe('how many nodes'),
+    tensor: positive
+      .default(1)
+      .describe('tensor parallel size; tensor x pipeline x data must be a multiple of nodes'),
+    pipeline: positive.default(1).describe('pipeline parallel size'),
+    expert: positive.default(1).describe('expert parallel size'),
+    data: positive.default(1).describe('data parallel size'),
   }),
-  context: positive.optional(),
-  sequences: positive.optional(),
+  context: positive.optional().describe("tokens of the longest request; the engine's own limit if left out"),
+  sequences: positive.optional().describe('requests at once'),
   memory: z
     .strictObject({
-      fraction: z.union([z.literal('auto'), z.number().gt(0).lt(1)]).default('auto'),
-      reserve: size.default(6 * 2 ** 30),
+      fraction: z
+        .union([z.literal('auto'), z.number().gt(0).lt(1)])
+        .default('auto')
+        .describe('share of the memory that the engine may take, 0 to 1'),
+      reserve: size.default(6 * 2 ** 30).describe('left free on every node, such as 6GiB'),
     })
     .prefault({}),
   run: z.discriminatedUnion('in', [
@@ -69,34 +81,62 @@ export const recipeSchema = z.strictObject({
       image: z.partialRecord(engine, z.string().regex(/^[A-Za-z0-9][\w./:@-]*$/, 'is not an image name')),
       volumes: z
         .array(text.regex(/^\/[^:]*:\/[^:]*(:[a-zA-Z,]+)?$/, 'must be /host/path:/container/path[:ro]'))
-        .default([]),
+        .default([])
+        .describe('/host/path:/container/path[:ro]'),
     }),
     z.strictObject({
       in: z.literal('process'),
-      /** The engine's program and leading arguments; default is the engine's own name on PATH (or in `venv`). */
-      command: z.partialRecord(engine, z.union([text.min(1), z.array(text).min(1)])).default({}),
-      venv: text.regex(/^\//, 'must be an absolute path').optional(),
+      command: z
+        .partialRecord(engine, z.union([text.min(1), z.array(text).min(1)]))
+        .default({})
+        .describe(
+          "the engine's program and leading arguments; its own name on PATH (or in venv) if left out",
+        ),
+      venv: text
+        .regex(/^\//, 'must be an absolute path')
+        .optional()
+        .describe('a Python environment that holds the engine'),
     }),
   ]),
-  /** `auto`: each rank gets its own node's addresses and interfaces. `engine`: left to the engine. */
-  network: z.enum(['auto', 'engine']).default('auto'),
+  network: z
+    .enum(['auto', 'engine'])
+    .default('auto')
+    .describe("auto: each rank gets its own node's addresses and interfaces; engine: left to the engine"),
   serve: z
     .strictObject({
-      port: z.number().int().min(1).max(65535).default(30000),
-      listen: z.enum(['loopback', 'fabric', 'all']).default('loopback'),
-      name: name.optional(),
-      reasoning: parser.default('auto'),
-      tools: parser.default('auto'),
-      apiKey: z.strictObject({ env: envName }).optional(),
+      port: z.number().int().min(1).max(65535).default(30000).describe('port of the API on the head'),
+      listen: z
+        .enum(['loopback', 'fabric', 'all'])
+        .default('loopback')
+        .describe("which of the head's addresses the API listens on"),
+      name: name.optional().describe("the model's name in the API; the recipe's if left out"),
+      reasoning: parser.default('auto').describe('reasoning parser of the engine: auto, none or its name'),
+      tools: parser.default('auto').describe('tool call parser of the engine: auto, none or its name'),
+      apiKey: z
+        .strictObject({ env: envName })
+        .optional()
+        .describe('the key is taken from that variable, and written nowhere'),
     })
     .prefault({}),
-  /** Head port of the rendezvous (TCPStore). */
-  rendezvousPort: z.number().int().min(1).max(65500).default(20000),
-  args: z.partialRecord(engine, z.array(text)).default({}),
-  env: z.record(envName, z.union([text, z.number(), z.boolean()]).transform(String)).default({}),
+  rendezvousPort: z
+    .number()
+    .int()
+    .min(1)
+    .max(65500)
+    .default(20000)
+    .describe('port of the head where the ranks meet'),
+  args: z
+    .partialRecord(engine, z.array(text))
+    .default({})
+    .describe('arguments per engine, passed through in order'),
+  env: z
+    .record(envName, z.union([text, z.number(), z.boolean()]).transform(String))
+    .default({})
+    .describe('variables for every rank'),
   check: z
     .strictObject({ prompt: text.min(1), expect: text.min(1) })
-    .default({ prompt: 'What is 12 times 17? Answer with the number.', expect: '204' }),
+    .default({ prompt: 'What is 12 times 17? Answer with the number.', expect: '204' })
+    .describe('what the model is asked at the end, and what its answer must hold'),
 });
 
 export type Recipe = z.output<typeof recipeSchema>;

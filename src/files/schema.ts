@@ -11,6 +11,12 @@ export function jsonSchema(kind: FileKind): Readonly<Record<string, unknown>> {
   return { ...z.toJSONSchema(SCHEMAS[kind], { io: 'input' }) };
 }
 
+/** The schema as a file for editors, for `# yaml-language-server: $schema=…` at the top of a file. */
+export function schemaText(kind: FileKind): string {
+  const title = { cluster: 'firstlight: the cluster file', recipe: 'firstlight: a recipe' }[kind];
+  return `${JSON.stringify({ ...jsonSchema(kind), title }, null, 2)}\n`;
+}
+
 /**
  * Keys that the schema knows at that place of the value: `here` for what stands there (`in: docker`), `elsewhere`
  * for its other variants.

@@ -1,0 +1,119 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { completion } from '../../src/faces/cli/completion.ts';
+import { manPage } from '../../src/faces/cli/man.ts';
+import { buildProgram } from '../../src/faces/cli/program.ts';
+import { type FileKind, schemaText } from '../../src/files/schema.ts';
+import { lab } from '../../src/lab-operation.ts';
+import { operations } from '../../src/operations/index.ts';
+import { version } from '../../src/world.ts';
+
+const program = buildProgram({
+  operations: [...operations, lab],
+  run: async () => undefined,
+  version: version(),
+  print: () => undefined,
+});
+const folder = mkdtempSync(join(tmpdir(), 'fl-generated-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const there = (tool: string): boolean =>
+  spawnSync(tool, ['--version'], { stdio: 'ignore' }).error === undefined;
+const read = (path: string): string => readFileSync(path, 'utf8');
+
+describe('what npm run docs writes', () => {
+  it.each<FileKind>(['cluster', 'recipe'])(
+    'the schema of the %s file is the one that is checked in',
+    (kind) => {
+      expect(read(`schema/${kind}.schema.json`)).toBe(schemaText(kind));
+    },
+  );
+
+  it('the manual page is the one that is checked in', () => {
+    expect(read('man/firstlight.1')).toBe(manPage(program, version()));
+  });
+
+  it.runIf(there('groff'))('the manual page is clean to groff', () => {
+    const said = spawnSync('groff', ['-man', '-ww', '-Tascii', 'man/firstlight.1'], { encoding: 'utf8' });
+    expect(said.stderr).toBe('');
+    // Bold is printed by overstriking.
+    const page = said.stdout.replace(/.\x08/g, '');
+    for (const command of program.commands) expect(page).toContain(`firstlight ${command.name()}`);
+  });
+
+  it('every key of both files says what it is', () => {
+    const silent: string[] = [];
+    const walk = (schema: unknown, path: string): void => {
+      if (typeof schema !== 'object' || schema === null) return;
+      for (const [key, value] of Object.entries(schema)) {
+        if (key === 'properties')
+          for (const [name, child] of Object.entries(value)) {
+            const inside = typeof child === 'object' && child !== null && 'properties' in child;
+            const fixed = typeof child === 'object' && child !== null && 'const' in child;
+            const said = typeof child === 'object' && child !== null && 'description' in child;
+            // Groups say it by their keys, and so do words whose place says it.
+            if (!said && !inside && !fixed) silent.push(`${path}${name}`);
+          }
+        walk(value, key === 'properties' ? path : key === 'items' ? `${path}` : path);
+      }
+    };
+    walk(JSON.parse(schemaText('cluster')), 'cluster ');
+    walk(JSON.parse(schemaText('recipe')), 'recipe ');
+    const plain = ['recipe env', 'recipe prompt', 'recipe expect', 'recipe in', 'recipe image', 'recipe run'];
+    expect(silent.filter((name) => !plain.includes(name))).toEqual([]);
+  });
+});
+
+describe('a completion script, really sourced', () => {
+  const script = (shell: string): string => {
+    const path = join(folder, `completion.${shell}`);
+    writeFileSync(path, completion(program, shell) ?? '');
+    return path;
+  };
+  const asked = (shell: string, args: readonly string[]): string => {
+    const ran = spawnSync(shell, [...args], {
+      encoding: 'utf8',
+      cwd: folder,
+      env: { PATH: process.env['PATH'] },
+    });
+    expect(ran.stderr).toBe('');
+    return ran.stdout.trim();
+  };
+
+  it.runIf(there('bash'))('completes commands and flags in bash', () => {
+    const complete = (words: string): string =>
+      asked('bash', [
+        '--norc',
+        '-c',
+        `source ${script('bash')}; COMP_WORDS=(${words}); COMP_CWORD=$((\${#COMP_WORDS[@]}-1)); _firstlight; echo "\${COMPREPLY[*]}"`,
+      ]);
+    expect(complete('firstlight sta')).toBe('status');
+    expect(complete('firstlight up --repl')).toBe('--replace');
+    expect(complete('firstlight diagnose --fo')).toBe('--follow');
+    expect(complete('firstlight up completion')).toBe('completion.bash');
+  });
+
+  it.runIf(there('zsh'))('completes commands and flags in zsh', () => {
+    const complete = (words: string): string =>
+      asked('zsh', [
+        '-f',
+        '-c',
+        `autoload -Uz compinit && compinit -D -u; source ${script('zsh')}; [[ -n $_comps[firstlight] ]] || echo none; setopt ksh_arrays sh_word_split; COMP_WORDS=(${words}); COMP_CWORD=$((\${#COMP_WORDS[@]}-1)); _firstlight; echo "\${COMPREPLY[*]}"`,
+      ]);
+    // zsh itself keeps what fits the beginning.
+    expect(complete('firstlight sta').split(' ')).toContain('status');
+    expect(complete('firstlight up --repl').split(' ')).toEqual(
+      expect.arrayContaining(['--replace', '--wait']),
+    );
+  });
+
+  it.runIf(there('fish'))('completes commands and flags in fish', () => {
+    const complete = (line: string): string =>
+      asked('fish', ['--no-config', '-c', `source ${script('fish')}; complete -C '${line}'`]);
+    expect(complete('firstlight sta')).toMatch(/^status\t/);
+    expect(complete('firstlight up --repl')).toMatch(/^--replace\t/);
+  });
+});
