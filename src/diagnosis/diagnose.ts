@@ -84,7 +84,7 @@ function quotesOf(shown: readonly Found[]): readonly Quote[] {
   );
   return lines
     .slice(0, QUOTES)
-    .map(({ rank, node, line }) => ({ rank, node, line: line.line, text: line.text }));
+    .map(({ rank, node, log, line }) => ({ rank, node, ...log, line: line.line, text: line.text }));
 }
 
 /** What the other nodes saw of it, one sentence a node and kind. */

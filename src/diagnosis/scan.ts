@@ -2,6 +2,7 @@ import type { Evidence, LogLine, RankEvidence } from '../domain/evidence.ts';
 import { STAGES, type Stage } from '../domain/finding.ts';
 import type { Engine } from '../knowledge/engines/engine.ts';
 import { engines } from '../knowledge/engines/index.ts';
+import { rayAddressOf } from '../knowledge/engines/log-line.ts';
 import { consequences } from '../knowledge/signatures/consequences.ts';
 import { signatures } from '../knowledge/signatures/index.ts';
 import type { Found, Pattern } from '../knowledge/signatures/signature.ts';
@@ -67,19 +68,43 @@ const kept = new WeakMap<readonly LogLine[], Map<Engine, Scan>>();
 /** Reads what is new of every rank's lines. The lines' arrays may have grown since the last call, and been cut within. */
 export function scan(evidence: Evidence): Scans {
   const engine = engines[evidence.engine];
+  const speakers = speakersOf(evidence);
   const scans = new Map(evidence.ranks.map((rank) => [rank.rank, scanRank(rank, engine)]));
   return {
     find: (form) =>
       evidence.ranks
-        .flatMap((rank) => (scans.get(rank.rank)?.found.get(form) ?? []).map((found) => seat(found, rank)))
+        .flatMap((rank) =>
+          (scans.get(rank.rank)?.found.get(form) ?? []).map((found) => seat(found, rank, speakers)),
+        )
         .toSorted((a, b) => a.line.at - b.line.at || a.rank - b.rank || a.line.line - b.line.line),
     telling: (rank) => scans.get(rank.rank)?.telling ?? [],
     fatal: [...scans.values()].some((one) => one.fatal),
   };
 }
 
+/** Ranks by their node's address, where lines of one may stand in the log of another. */
+function speakersOf({ engine, services, ranks }: Evidence): ReadonlyMap<string, RankEvidence> {
+  if (engine !== 'vllm-ray') return new Map();
+  return new Map(
+    services.flatMap(({ rank, address }) => {
+      const speaker = ranks.find((one) => one.rank === rank);
+      return address === undefined || speaker === undefined ? [] : [[address, speaker] as const];
+    }),
+  );
+}
+
 /** The same lines may be looked at again under another seat (tests do so); the seat is the evidence's. */
-function seat(found: Found, rank: RankEvidence): Found {
+function seat(found: Found, rank: RankEvidence, speakers: ReadonlyMap<string, RankEvidence>): Found {
+  const address = speakers.size === 0 ? undefined : rayAddressOf(found.line.text);
+  const speaker = address === undefined ? undefined : speakers.get(address);
+  if (speaker !== undefined && speaker.rank !== rank.rank)
+    return {
+      ...found,
+      rank: speaker.rank,
+      node: speaker.node,
+      role: speaker.role,
+      log: { rank: rank.rank, node: rank.node },
+    };
   const same = found.rank === rank.rank && found.node === rank.node && found.role === rank.role;
   return same ? found : { ...found, rank: rank.rank, node: rank.node, role: rank.role };
 }

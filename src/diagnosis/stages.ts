@@ -62,17 +62,26 @@ type Track = { stage: Stage; percent: number | undefined; movedAt: number; last:
 export type Tracker = {
   readonly engine: Engine;
   readonly tracks: Map<number, Track>;
+  /** Rank by the address of its node, for lines that stand in another rank's log. */
+  readonly addresses: ReadonlyMap<string, number>;
   of(rank: number): TrackedStage;
 };
 
 /** A tracker at stage `start` for each rank; `at` is now, ms. */
-export function newTracker(engine: Engine, ranks: readonly { readonly rank: number }[], at: number): Tracker {
+export function newTracker(
+  engine: Engine,
+  ranks: readonly { readonly rank: number; readonly address?: string | undefined }[],
+  at: number,
+): Tracker {
   const tracks = new Map<number, Track>(
     ranks.map(({ rank }) => [rank, { stage: 'start', percent: undefined, movedAt: at, last: '' }]),
   );
   return {
     engine,
     tracks,
+    addresses: new Map(
+      ranks.flatMap(({ rank, address }) => (address === undefined ? [] : [[address, rank] as const])),
+    ),
     of(rank) {
       const track = trackOf(tracks, rank);
       return { stage: track.stage, percent: track.percent, movedAt: track.movedAt };
@@ -81,17 +90,19 @@ export function newTracker(engine: Engine, ranks: readonly { readonly rank: numb
 }
 
 /**
- * Takes one line of one rank; gives back where the rank stands now if its stage or percent moved. Stages only go
- * forward, and so does the percent within one; any new landmark counts as a sign of life for `movedAt`.
+ * Takes one line of one rank's log; gives back which rank moved (another one where the line is known to come from
+ * its node), and where it stands now, if its stage or percent moved. Stages only go forward, and so does the percent
+ * within one; any new landmark counts as a sign of life for `movedAt`.
  */
 export function trackLine(
   tracker: Tracker,
   rank: number,
   line: Pick<LogLine, 'at' | 'text'>,
-): { readonly stage: Stage; readonly percent: number | undefined } | undefined {
+): { readonly rank: number; readonly stage: Stage; readonly percent: number | undefined } | undefined {
   const landmark = tracker.engine.landmark(line.text);
   if (landmark === undefined) return undefined;
-  const track = trackOf(tracker.tracks, rank);
+  const whose = (landmark.from === undefined ? undefined : tracker.addresses.get(landmark.from)) ?? rank;
+  const track = trackOf(tracker.tracks, whose);
   if (track.last !== line.text) track.movedAt = Math.max(track.movedAt, line.at);
   track.last = line.text;
   const step = STAGES.indexOf(landmark.stage) - STAGES.indexOf(track.stage);
@@ -101,7 +112,7 @@ export function trackLine(
   if (step === 0 && percent === track.percent) return undefined;
   track.stage = landmark.stage;
   track.percent = percent;
-  return { stage: track.stage, percent };
+  return { rank: whose, stage: track.stage, percent };
 }
 
 function largest(a: number | undefined, b: number | undefined): number | undefined {

@@ -1,3 +1,5 @@
+import type { EngineName } from './recipe.ts';
+
 /** What a look wants to know beyond the host itself. */
 export type LookRequest = {
   /** The model's folder to look into, or undefined without a recipe. */
@@ -5,8 +7,8 @@ export type LookRequest = {
   /** Which runtime is asked for the images; docker where none is named. */
   readonly runtime?: 'docker' | 'podman';
   /** Images and programs to look for, by engine. */
-  readonly images: readonly { readonly engine: 'sglang' | 'vllm'; readonly image: string }[];
-  readonly programs: readonly { readonly engine: 'sglang' | 'vllm'; readonly program: string }[];
+  readonly images: readonly { readonly engine: EngineName; readonly image: string }[];
+  readonly programs: readonly { readonly engine: EngineName; readonly program: string }[];
   /** Fabric addresses of the other nodes: which interface reaches them. */
   readonly peers: readonly { readonly node: string; readonly address: string }[];
 };

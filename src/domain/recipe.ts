@@ -1,7 +1,8 @@
 import { z } from 'zod';
 
-export const ENGINES = ['sglang', 'vllm'] as const;
+export const ENGINES = ['sglang', 'vllm', 'vllm-ray'] as const;
 export type EngineName = (typeof ENGINES)[number];
+export type Software = 'sglang' | 'vllm';
 
 const engine = z.enum(ENGINES);
 const positive = z.number().int().min(1);
@@ -145,6 +146,21 @@ export type RecipeFile = { readonly file: string; readonly recipe: Recipe; reado
 
 /** One change to what is wanted, made by a remedy; `path` is dotted. The file itself is never changed. */
 export type RecipeEdit = { readonly path: string; readonly from: unknown; readonly to: unknown };
+
+/** The software behind an engine, whose flags, messages and memory model it has: vLLM over Ray is vLLM. */
+export function softwareOf(engine: EngineName): Software {
+  return engine === 'sglang' ? 'sglang' : 'vllm';
+}
+
+/** The engine's image; vLLM's own serves over Ray too where no other is named. Undefined for plain processes. */
+export function imageOf({ run }: Recipe, engine: EngineName): string | undefined {
+  return run.in === 'process' ? undefined : (run.image[engine] ?? run.image[softwareOf(engine)]);
+}
+
+/** The engine's additional arguments: its own, else those of its software. */
+export function argsOf({ args }: Recipe, engine: EngineName): readonly string[] {
+  return args[engine] ?? args[softwareOf(engine)] ?? [];
+}
 
 /** The name the model is served under. */
 export function servedName(recipe: Recipe): string {

@@ -1,7 +1,8 @@
 import type { Node } from '../domain/cluster.ts';
 import { known, type NodeFacts } from '../domain/facts.ts';
 import type { LookRequest } from '../domain/probe.ts';
-import { ENGINES, type Recipe } from '../domain/recipe.ts';
+import { ENGINES, imageOf, type Recipe } from '../domain/recipe.ts';
+import { programsOf } from '../knowledge/engines/rank-shape.ts';
 import { assembleFacts, probeHeader, probesFor } from '../knowledge/probes/index.ts';
 import { runProbes } from '../remote/run-probes.ts';
 import type { World } from './world.ts';
@@ -45,17 +46,20 @@ function requestFor(nodes: readonly Node[], node: Node, recipe: Recipe | undefin
     modelPath: recipe?.path,
     ...(run?.in === 'podman' ? { runtime: run.in } : {}),
     images:
-      run !== undefined && run.in !== 'process'
-        ? ENGINES.flatMap((engine) => (run.image[engine] ? [{ engine, image: run.image[engine] }] : []))
-        : [],
+      recipe === undefined || run === undefined || run.in === 'process'
+        ? []
+        : ENGINES.filter(
+            (engine) => run.image[engine] !== undefined || recipe.engines.includes(engine),
+          ).flatMap((engine) => {
+            const image = imageOf(recipe, engine);
+            return image === undefined ? [] : [{ engine, image }];
+          }),
     programs:
-      run?.in === 'process'
-        ? (recipe?.engines ?? []).map((engine) => {
-            const command = run.command[engine];
-            const first = Array.isArray(command) ? command[0] : command?.split(/\s+/)[0];
-            return { engine, program: first ?? (run.venv ? `${run.venv}/bin/${engine}` : engine) };
-          })
-        : [],
+      recipe === undefined
+        ? []
+        : recipe.engines.flatMap((engine) =>
+            programsOf(recipe, engine).map((program) => ({ engine, program })),
+          ),
     peers: nodes.flatMap((other) =>
       other.name !== node.name && other.fabric ? [{ node: other.name, address: other.fabric }] : [],
     ),

@@ -1,6 +1,6 @@
 import type { Node } from '../domain/cluster.ts';
 import { type Gpu, type NodeFacts, type ReachedFacts, valueIf } from '../domain/facts.ts';
-import type { EngineName, Recipe } from '../domain/recipe.ts';
+import { argsOf, type EngineName, type Recipe, softwareOf } from '../domain/recipe.ts';
 import { gib, thousands } from '../domain/units.ts';
 import { type ModelShape, shapeOf, weightBytes } from './model-config.ts';
 import { reachedOf } from './our-ranks.ts';
@@ -134,7 +134,7 @@ function cacheBytes(shape: ModelShape, recipe: Recipe, engine: EngineName): Cach
   const layer = 2 * heads * shape.headDim * value;
   const perToken = Math.ceil(shape.fullLayers / pipeline) * layer;
   // Each engine keeps more than one slot of state per request: vLLM two with prefix caching, SGLang three or more.
-  const slots = engine === 'vllm' ? 2 : 3;
+  const slots = softwareOf(engine) === 'vllm' ? 2 : 3;
   const state = (Math.ceil(shape.linearLayers / pipeline) * shape.linearState.bytes * slots) / tensor;
   return {
     perToken,
@@ -147,21 +147,26 @@ function cacheBytes(shape: ModelShape, recipe: Recipe, engine: EngineName): Cach
 }
 
 function kvValueBytes(recipe: Recipe, engine: EngineName): number {
-  const type = flagValue(recipe.args[engine] ?? [], '--kv-cache-dtype');
+  const type = flagValue(argsOf(recipe, engine), '--kv-cache-dtype');
   if (type === undefined) return 2;
   return /fp4|nvfp4/.test(type) ? 0.5625 : type.includes('fp8') ? 1 : 2;
 }
 
 function batchedTokens(recipe: Recipe, engine: EngineName): number {
-  const args = recipe.args[engine] ?? [];
-  const given = flagValue(args, engine === 'vllm' ? '--max-num-batched-tokens' : '--chunked-prefill-size');
+  const args = argsOf(recipe, engine);
+  const given = flagValue(
+    args,
+    softwareOf(engine) === 'vllm' ? '--max-num-batched-tokens' : '--chunked-prefill-size',
+  );
   const number = Number(given);
   // The engines' own choices for 60 to 160 GiB (engines.md 2.1, 5.2).
-  return given !== undefined && number > 0 ? number : engine === 'vllm' ? 2048 : 8192;
+  return given !== undefined && number > 0 ? number : softwareOf(engine) === 'vllm' ? 2048 : 8192;
 }
 
 function graphsOff(recipe: Recipe, engine: EngineName): boolean {
-  return (recipe.args[engine] ?? []).includes(engine === 'vllm' ? '--enforce-eager' : '--disable-cuda-graph');
+  return argsOf(recipe, engine).includes(
+    softwareOf(engine) === 'vllm' ? '--enforce-eager' : '--disable-cuda-graph',
+  );
 }
 
 /** Value of `--flag value` or `--flag=value`, the last one, as argparse reads it. */

@@ -2,7 +2,14 @@ import type { Node } from '../domain/cluster.ts';
 import { digestOf } from '../domain/digest.ts';
 import { type NodeFacts, type ReachedFacts, valueIf } from '../domain/facts.ts';
 import type { Service } from '../domain/plan.ts';
-import { type EngineName, type Recipe, type RecipeEdit, servedName } from '../domain/recipe.ts';
+import {
+  type EngineName,
+  imageOf,
+  type Recipe,
+  type RecipeEdit,
+  servedName,
+  softwareOf,
+} from '../domain/recipe.ts';
 import type { RankCommand } from '../knowledge/engines/engine.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { activeRdma, fabricOf } from './fabric.ts';
@@ -27,7 +34,7 @@ export function servicesOf(input: Input): readonly Service[] {
   const fabrics = fabricOf(nodes, facts);
   const addresses = fabrics.flatMap((fabric) => (fabric === undefined ? [] : [fabric.address]));
   if (seen.includes(undefined) || (nodes.length > 1 && addresses.length < nodes.length)) return [];
-  if (recipe.run.in !== 'process' && recipe.run.image[engine] === undefined) return [];
+  if (recipe.run.in !== 'process' && imageOf(recipe, engine) === undefined) return [];
   const rdma = seen.map((there) => (there === undefined ? [] : activeRdma(there)));
   const everywhere = rdma.every((devices) => devices.length > 0);
   const services = seen.flatMap((there, rank): readonly Service[] => {
@@ -41,12 +48,18 @@ export function servicesOf(input: Input): readonly Service[] {
       memoryFraction: input.fraction,
       facts: there,
     });
-    return [serviceOf(rank, there, command, input)];
+    return [serviceOf(rank, there, command, input, nodes.length > 1 ? addresses[rank] : undefined)];
   });
   return services.reverse();
 }
 
-function serviceOf(rank: number, facts: ReachedFacts, command: RankCommand, input: Input): Service {
+function serviceOf(
+  rank: number,
+  facts: ReachedFacts,
+  command: RankCommand,
+  input: Input,
+  address: string | undefined,
+): Service {
   const { recipe, engine, recipeDigest, edits } = input;
   const { run } = recipe;
   return {
@@ -67,6 +80,7 @@ function serviceOf(rank: number, facts: ReachedFacts, command: RankCommand, inpu
       ? {}
       : { healthPort: command.health.port, healthAddress: command.health.address }),
     servedName: servedName(recipe),
+    ...(address === undefined ? {} : { address }),
     ...(input.running.has(rank) ? { running: true } : {}),
   };
 }
@@ -86,7 +100,7 @@ function containerRun(
   if (recipe.run.in === 'process') throw new Error('not a recipe for containers');
   const podman = recipe.run.in === 'podman';
   const rootless = podman && valueIf(facts.host)?.uid !== 0;
-  const image = recipe.run.image[engine];
+  const image = imageOf(recipe, engine);
   if (image === undefined) throw new Error(`no image for ${engine}`);
   const gpus = valueIf(facts.gpus);
   const rdma = valueIf(facts.rdma) ?? [];
@@ -126,7 +140,7 @@ function entryFor(
   argv: readonly string[],
 ): readonly [readonly string[], readonly string[]] {
   const [program, ...rest] = argv;
-  return engine === 'vllm' && program !== undefined && !image.startsWith('nvcr.io/')
+  return softwareOf(engine) === 'vllm' && program !== undefined && !image.startsWith('nvcr.io/')
     ? [['--entrypoint', program], rest]
     : [[], argv];
 }

@@ -1,7 +1,7 @@
 import type { Node } from '../domain/cluster.ts';
 import { type NodeFacts, valueIf } from '../domain/facts.ts';
 import type { Blocker } from '../domain/plan.ts';
-import type { EngineName, Recipe } from '../domain/recipe.ts';
+import { type EngineName, type Recipe, softwareOf } from '../domain/recipe.ts';
 import { plural } from '../domain/units.ts';
 import { knownModel, worldSize } from './fit.ts';
 import type { ModelShape } from './model-config.ts';
@@ -39,7 +39,7 @@ function spread(recipe: Recipe, engine: EngineName): readonly string[] {
     return [
       `tensor ${tensor} x pipeline ${pipeline} makes ${plural(world, 'rank')}, which ${plural(nodes, 'node')} cannot share evenly.`,
     ];
-  if (engine === 'vllm' && data > 1 && nodes > 1)
+  if (softwareOf(engine) === 'vllm' && data > 1 && nodes > 1)
     return [
       'vLLM runs data parallel replicas over several nodes by other flags than firstlight knows; leave data at 1.',
     ];

@@ -1,9 +1,9 @@
 import type { Node } from '../domain/cluster.ts';
 import { type NodeFacts, type ReachedFacts, valueIf } from '../domain/facts.ts';
 import type { Blocker } from '../domain/plan.ts';
-import type { EngineName, Recipe } from '../domain/recipe.ts';
+import { type EngineName, imageOf, type Recipe, softwareOf } from '../domain/recipe.ts';
 import { list } from '../domain/units.ts';
-import { programOf } from '../knowledge/engines/rank-shape.ts';
+import { programsOf } from '../knowledge/engines/rank-shape.ts';
 import { fabricOf } from './fabric.ts';
 import { reachedOf } from './our-ranks.ts';
 
@@ -85,10 +85,10 @@ function imageBlockers(
   node: Node,
   there: ReachedFacts,
   run: Exclude<Recipe['run'], { in: 'process' }>,
-  { engine, facts, nodes }: Input,
+  { engine, facts, nodes, recipe }: Input,
 ): readonly Blocker[] {
   const runtime = run.in;
-  const image = run.image[engine];
+  const image = imageOf(recipe, engine);
   const base = { node: node.name, engineOnly: true } as const;
   if (image === undefined)
     return [
@@ -171,17 +171,19 @@ function dockerArch(arch: string): string {
 
 function programBlockers(node: Node, there: ReachedFacts, { recipe, engine }: Input): readonly Blocker[] {
   if (!there.engines.known) return [];
-  const found = there.engines.value.some((one) => one.engine === engine && one.where.in === 'process');
-  if (found) return [];
-  const [program = engine] = programOf(recipe, engine);
-  return [
-    {
+  const here = there.engines.value.flatMap(({ where }) => (where.in === 'process' ? [where.program] : []));
+  return programsOf(recipe, engine)
+    .filter((program) => !here.includes(program))
+    .map((program) => ({
       cause: 'engine-missing',
       node: node.name,
       title: `${program} is not on ${node.name}.`,
-      advice: [`Install ${engine} there, or name its program in run.command.${engine} or run.venv.`],
+      advice: [
+        engine === 'vllm-ray' && /(^|\/)ray$/.test(program)
+          ? 'Install ray there beside vllm, and name the environment that has both in run.venv.'
+          : `Install ${softwareOf(engine)} there, or name its program in run.command.${engine} or run.venv.`,
+      ],
       userError: false,
       engineOnly: true,
-    },
-  ];
+    }));
 }

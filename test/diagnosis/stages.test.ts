@@ -70,6 +70,7 @@ describe('the stage of a rank', () => {
     expect(
       trackLine(one, 0, line(2000, '[2026-11-29 10:00:18 TP0] Load weight begin. avail mem=107.40 GB')),
     ).toEqual({
+      rank: 0,
       stage: 'weights',
       percent: undefined,
     });
@@ -80,12 +81,28 @@ describe('the stage of a rank', () => {
     expect(one.of(1).stage).toBe('start');
   });
 
+  it('is told by another rank’s log where Ray brought the line from its node', () => {
+    const addressed = [
+      { rank: 0, address: '192.168.200.12' },
+      { rank: 1, address: '192.168.200.13' },
+    ];
+    const one = newTracker(engines['vllm-ray'], addressed, 1000);
+    const far =
+      '(EngineCore pid=9) (RayWorkerProc pid=77, ip=192.168.200.13) INFO 08-17 10:00:00 [default_loader.py:430] Loading weights took 2.51 seconds';
+    expect(trackLine(one, 0, line(2000, far))).toEqual({ rank: 1, stage: 'weights', percent: 100 });
+    expect(one.of(0)).toEqual({ stage: 'start', percent: undefined, movedAt: 1000 });
+    const near = far.replace(', ip=192.168.200.13', '');
+    expect(trackLine(one, 0, line(3000, near))).toMatchObject({ rank: 0, stage: 'weights' });
+    // Somebody else's address says nothing of ranks that are known.
+    expect(trackLine(one, 0, line(3000, far.replace('.13)', '.99)')))).toBeUndefined();
+  });
+
   it('tells a percent that grows, and takes a second bar for a sign of life without going back', () => {
     const one = tracker();
     const bar = (percent: number) =>
       `Capturing batches (bs=8 avail_mem=50.20 GB):  ${percent}%|####| 5/52 [00:03<00:05]`;
-    expect(trackLine(one, 0, line(2000, bar(40)))).toEqual({ stage: 'graphs', percent: 40 });
-    expect(trackLine(one, 0, line(3000, bar(90)))).toEqual({ stage: 'graphs', percent: 90 });
+    expect(trackLine(one, 0, line(2000, bar(40)))).toEqual({ rank: 0, stage: 'graphs', percent: 40 });
+    expect(trackLine(one, 0, line(3000, bar(90)))).toEqual({ rank: 0, stage: 'graphs', percent: 90 });
     expect(trackLine(one, 0, line(4000, bar(10)))).toBeUndefined();
     expect(one.of(0)).toEqual({ stage: 'graphs', percent: 90, movedAt: 4000 });
   });

@@ -49,6 +49,45 @@ test('a vLLM worker is headless and opens no port', () => {
   expect(rank('vllm', 0, recipe).argv).not.toContain('--headless');
 });
 
+test('over Ray every node runs its own Ray, and the head the one vLLM besides', () => {
+  const recipe = sparkRecipe({
+    args: { vllm: ['--enforce-eager'] },
+    serve: { apiKey: { env: 'KEY' } },
+  });
+  const head = rank('vllm-ray', 0, recipe, 0.78);
+  const worker = rank('vllm-ray', 1, recipe, 0.78);
+  // A program, so that the rank is one process; its script can be read in command.sh as it stands.
+  expect(worker.argv.slice(0, 2)).toEqual(['sh', '-c']);
+  expect(worker.argv[2]).not.toContain("'");
+  expect(worker.argv.slice(3)).toEqual(['sh', '', '192.168.200.12', '20000', '192.168.200.13', '2', '1']);
+  expect(head.argv.slice(0, 3)).toEqual(worker.argv.slice(0, 3));
+  expect(head.argv.slice(3).join(' ')).toBe(
+    `sh  192.168.200.12 20000 192.168.200.12 2 1 vllm serve ${MODEL_PATH} --tensor-parallel-size 2 --distributed-executor-backend ray --host 127.0.0.1 --port 30000 --served-model-name qwen3.5-122b --gpu-memory-utilization 0.78 --max-model-len 131072 --max-num-seqs 16 --reasoning-parser qwen3 --enable-auto-tool-choice --tool-call-parser qwen3_coder --enforce-eager`,
+  );
+  expect(worker.env).toEqual({
+    VLLM_HOST_IP: '192.168.200.13',
+    GLOO_SOCKET_IFNAME: 'enp1s0f1np1',
+    NCCL_SOCKET_IFNAME: 'enp1s0f1np1',
+    TP_SOCKET_IFNAME: 'enp1s0f1np1',
+    NCCL_IB_HCA: 'rocep1s0f1,roceP2p1s0f1',
+    NCCL_DEBUG: 'INFO',
+    RAY_memory_monitor_refresh_ms: '0',
+  });
+  expect([head.health?.port, worker.health]).toEqual([30000, undefined]);
+  expect([head.secretEnv, worker.secretEnv]).toEqual([{ VLLM_API_KEY: 'KEY' }, undefined]);
+});
+
+test('vLLM over Ray has flags of its own where the recipe names some, and its environment first on PATH', () => {
+  const recipe = sparkRecipe({
+    args: { vllm: ['--enforce-eager'], 'vllm-ray': [] },
+    run: { in: 'process', venv: '/opt/vllm' },
+  });
+  const { argv } = rank('vllm-ray', 0, recipe);
+  expect(argv[4]).toBe('/opt/vllm');
+  expect(argv).toContain('/opt/vllm/bin/vllm');
+  expect(argv).not.toContain('--enforce-eager');
+});
+
 test('network: engine leaves every address and interface to the engine', () => {
   const recipe = sparkRecipe({ network: 'engine', env: { NCCL_DEBUG: 'WARN' } });
   expect(rank('vllm', 0, recipe).env).toEqual({ NCCL_DEBUG: 'WARN' });

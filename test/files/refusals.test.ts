@@ -174,7 +174,7 @@ const recipeTexts: readonly (readonly [string, string, string])[] = [
   [
     'an unknown engine',
     recipe.replace('vllm]', 'vlm]'),
-    'r.yaml:4:19: engines[1] must be sglang or vllm, and is "vlm"; did you mean "vllm"?',
+    'r.yaml:4:19: engines[1] must be sglang, vllm or vllm-ray, and is "vlm"; did you mean "vllm"?',
   ],
   [
     'an image for an unknown engine',

@@ -26,7 +26,12 @@ export type RankCommand = {
 };
 
 /** What one log line says of its rank's progress. */
-export type Landmark = { readonly stage: Stage; readonly percent?: number };
+export type Landmark = {
+  readonly stage: Stage;
+  readonly percent?: number;
+  /** Address of the node whose process said it, where one rank's log carries the lines of another. */
+  readonly from?: string;
+};
 
 /** One engine: commands per rank, tuning → flags, line → stage, memory model. */
 export type Engine = {

@@ -9,6 +9,8 @@ const VLLM_RECORD = /^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:
 /** "[2026-08-21 10:00:00 PP0 TP1] " */
 const SGLANG_RECORD =
   /^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: (?:DP|PP|ATTN_CP|MOE_DP|TP|EP)\d+)*\] ?/;
+/** The address in such a prefix: the last one is that of whoever spoke. */
+const ADDRESS = /\([A-Za-z_][\w.]* pid=\d+, ip=([\d.a-fA-F:]+)\)/g;
 /** Ray's note that it folded equal lines of several nodes into one. */
 const REPEATED = / \[repeated \d+x across cluster\](?: \(.*\))?$/;
 
@@ -20,6 +22,13 @@ export function messageOf(text: string): string {
   let rest = text.replace(ANSI, '').replace(/[\r\n]+$/, '');
   for (const prefix of [PROCESS, SGLANG_RECORD, PROCESS, VLLM_RECORD]) rest = rest.replace(prefix, '');
   return rest.replace(REPEATED, '');
+}
+
+/** Address of the node on which this was said, where Ray brought the line from another one. */
+export function rayAddressOf(text: string): string | undefined {
+  const plain = text.replace(ANSI, '');
+  const prefix = PROCESS.exec(plain)?.[0] ?? '';
+  return [...prefix.matchAll(ADDRESS)].at(-1)?.[1];
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { EngineName } from '../../domain/recipe.ts';
+import type { Software } from '../../domain/recipe.ts';
 
 type Parsers = { readonly reasoning?: string; readonly tools?: string };
 
@@ -9,7 +9,7 @@ type Parsers = { readonly reasoning?: string; readonly tools?: string };
  * XML form, earlier Qwen3 in the JSON form that SGLang calls qwen25 and vLLM hermes. A family that is not in the
  * table gets no parser: a wrong one hides the answer, none only leaves the reasoning in it.
  */
-const FAMILIES: readonly (readonly [RegExp, Readonly<Record<EngineName, Parsers>>])[] = [
+const FAMILIES: readonly (readonly [RegExp, Readonly<Record<Software, Parsers>>])[] = [
   [
     /^qwen3_(?:next|5|6|7|8)/,
     {
@@ -52,7 +52,7 @@ const FAMILIES: readonly (readonly [RegExp, Readonly<Record<EngineName, Parsers>
  * `auto` → by `model_type`, anything else as written.
  */
 export function parsersFor(
-  engine: EngineName,
+  engine: Software,
   modelType: string | undefined,
   wanted: { readonly reasoning: string; readonly tools: string },
 ): { readonly reasoning: string | undefined; readonly tools: string | undefined } {

@@ -1,5 +1,5 @@
 import { type ReachedFacts, valueIf } from '../../domain/facts.ts';
-import type { EngineName, Recipe } from '../../domain/recipe.ts';
+import { type EngineName, type Recipe, softwareOf } from '../../domain/recipe.ts';
 import type { RankInput } from './engine.ts';
 
 /** `model_type` of the model on that node: the wrapper's, since engines choose by it; undefined where it is not known. */
@@ -16,14 +16,23 @@ export function modelTypeOf(facts: ReachedFacts): string | undefined {
  * (`python3 -m sglang.launch_server`).
  */
 export function programOf(recipe: Recipe, engine: EngineName): readonly string[] {
-  if (recipe.run.in !== 'process') return [engine, 'serve'];
-  const named = recipe.run.command[engine];
+  const own = softwareOf(engine);
+  if (recipe.run.in !== 'process') return [own, 'serve'];
+  const named = recipe.run.command[engine] ?? recipe.run.command[own];
   const words = typeof named === 'string' ? named.trim().split(/\s+/) : (named ?? []);
   if (words.length === 0)
-    return [recipe.run.venv === undefined ? engine : `${recipe.run.venv}/bin/${engine}`, 'serve'];
+    return [recipe.run.venv === undefined ? own : `${recipe.run.venv}/bin/${own}`, 'serve'];
   const complete =
     words.at(-1) === 'serve' || words.some((word) => /\.(?:launch_server|api_server)$/.test(word));
   return complete ? words : [...words, 'serve'];
+}
+
+/** Programs that must be on a node for a rank to start there as a plain process. */
+export function programsOf(recipe: Recipe, engine: EngineName): readonly string[] {
+  if (recipe.run.in !== 'process') return [];
+  const { venv } = recipe.run;
+  const ray = venv === undefined ? 'ray' : `${venv}/bin/ray`;
+  return [...programOf(recipe, engine).slice(0, 1), ...(engine === 'vllm-ray' ? [ray] : [])];
 }
 
 /** Address the rank's HTTP server binds; loopback where no fabric address is known, never more than was asked for. */

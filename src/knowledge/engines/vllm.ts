@@ -1,5 +1,5 @@
 import type { Stage } from '../../domain/finding.ts';
-import { servedName } from '../../domain/recipe.ts';
+import { argsOf, type Recipe, servedName } from '../../domain/recipe.ts';
 import type { Engine, RankCommand, RankInput } from './engine.ts';
 import { landmarkIn, type Marks, messageOf } from './log-line.ts';
 import { parsersFor } from './parsers.ts';
@@ -17,28 +17,18 @@ import {
 export const vllm: Engine = {
   name: 'vllm',
   rank,
-  landmark: (text) => landmarkIn(MARKS, text),
+  landmark: (text) => landmarkIn(VLLM_MARKS, text),
   message: messageOf,
   // A headless worker opens no HTTP port at all (engines.md 2.1).
   workerHealth: false,
-  stallSeconds: (stage) => STALL[stage],
+  stallSeconds: (stage) => VLLM_STALL[stage],
   stopSeconds: 30,
 };
 
 function rank(input: RankInput): RankCommand {
-  const { recipe, memoryFraction } = input;
-  const { layout, serve } = recipe;
-  const head = input.rank === 0;
-  const host = hostOf(input);
-  const parsers = parsersFor('vllm', modelTypeOf(input.facts), serve);
-  const argv = [
-    ...programOf(recipe, 'vllm'),
-    recipe.path,
-    '--tensor-parallel-size',
-    String(layout.tensor),
-    ...(layout.pipeline > 1 ? ['--pipeline-parallel-size', String(layout.pipeline)] : []),
-    ...(layout.expert > 1 ? ['--enable-expert-parallel'] : []),
-    ...(layout.data > 1 ? ['--data-parallel-size', String(layout.data)] : []),
+  const { recipe } = input;
+  const { layout } = recipe;
+  const argv = serveWords(input, 'vllm', [
     ...(layout.nodes > 1
       ? [
           '--nnodes',
@@ -49,10 +39,47 @@ function rank(input: RankInput): RankCommand {
           headAddressOf(input),
           '--master-port',
           String(recipe.rendezvousPort),
-          ...(head ? [] : ['--headless']),
+          ...(input.rank === 0 ? [] : ['--headless']),
         ]
       : []),
-    ...(head ? ['--host', host, '--port', String(serve.port)] : []),
+  ]);
+  return {
+    argv,
+    env: { ...networkEnv(input, 'VLLM_HOST_IP'), ...telltaleEnv(recipe), ...recipe.env },
+    ...secretEnvOf(recipe),
+    health: input.rank === 0 ? healthOf(input) : undefined,
+  };
+}
+
+/** Where the head's API answers, seen from its node. */
+export function healthOf(input: RankInput): RankCommand['health'] {
+  return { address: healthAddressOf(hostOf(input)), port: input.recipe.serve.port };
+}
+
+/** The API key under vLLM's own variable for it. */
+export function secretEnvOf({ serve }: Recipe): Pick<RankCommand, 'secretEnv'> {
+  return serve.apiKey === undefined ? {} : { secretEnv: { VLLM_API_KEY: serve.apiKey.env } };
+}
+
+/** `vllm serve` with all that the recipe wants of it; `placing` says how its ranks find each other. */
+export function serveWords(
+  input: RankInput,
+  engine: 'vllm' | 'vllm-ray',
+  placing: readonly string[],
+): readonly string[] {
+  const { recipe, memoryFraction } = input;
+  const { layout, serve } = recipe;
+  const parsers = parsersFor('vllm', modelTypeOf(input.facts), serve);
+  return [
+    ...programOf(recipe, engine),
+    recipe.path,
+    '--tensor-parallel-size',
+    String(layout.tensor),
+    ...(layout.pipeline > 1 ? ['--pipeline-parallel-size', String(layout.pipeline)] : []),
+    ...(layout.expert > 1 ? ['--enable-expert-parallel'] : []),
+    ...(layout.data > 1 ? ['--data-parallel-size', String(layout.data)] : []),
+    ...placing,
+    ...(input.rank === 0 ? ['--host', hostOf(input), '--port', String(serve.port)] : []),
     '--served-model-name',
     servedName(recipe),
     ...(memoryFraction === undefined ? [] : ['--gpu-memory-utilization', String(memoryFraction)]),
@@ -62,14 +89,8 @@ function rank(input: RankInput): RankCommand {
     ...(parsers.tools === undefined
       ? []
       : ['--enable-auto-tool-choice', '--tool-call-parser', parsers.tools]),
-    ...(recipe.args.vllm ?? []),
+    ...argsOf(recipe, engine),
   ];
-  return {
-    argv,
-    env: { ...networkEnv(input, 'VLLM_HOST_IP'), ...telltaleEnv(recipe), ...recipe.env },
-    ...(serve.apiKey === undefined ? {} : { secretEnv: { VLLM_API_KEY: serve.apiKey.env } }),
-    health: head ? { address: healthAddressOf(host), port: serve.port } : undefined,
-  };
 }
 
 /**
@@ -77,7 +98,7 @@ function rank(input: RankInput): RankCommand {
  * "Model loading took", "Graph capturing finished" (engines.md 3.1), so the end of its graphs is the last it says,
  * and whether it serves is told by the head.
  */
-const MARKS: Marks = [
+export const VLLM_MARKS: Marks = [
   [/vLLM (?:API )?server version \S+|^version \S+$/, { stage: 'start' }],
   [/^non-default args: /, { stage: 'start' }],
   [/^Launching vLLM \(v[^)]+\) headless multiproc executor/, { stage: 'start' }],
@@ -101,7 +122,7 @@ const MARKS: Marks = [
 ];
 
 /** Seconds. Weights show no bar on a worker; compiling and profiling happen within `kv` and may take minutes. */
-const STALL: Readonly<Record<Stage, number>> = {
+export const VLLM_STALL: Readonly<Record<Stage, number>> = {
   start: 300,
   rendezvous: 120,
   weights: 900,

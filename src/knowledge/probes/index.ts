@@ -1,5 +1,6 @@
 import { type Fact, known, type ReachedFacts, valueIf } from '../../domain/facts.ts';
 import type { LookRequest, Probe, ProbeOutput } from '../../domain/probe.ts';
+import { type EngineName, softwareOf } from '../../domain/recipe.ts';
 import { assign } from './assign.ts';
 import { containersProbe, parseContainers, plainContainer } from './containers.ts';
 import { disksProbe, parseDisks } from './disks.ts';
@@ -37,6 +38,11 @@ export function probesFor(request: LookRequest): Probe[] {
   ];
 }
 
+/** The Python package whose version is the program's. */
+function packageOf(engine: EngineName, program: string): string {
+  return /(?:^|\/)ray$/.test(program) ? 'ray' : softwareOf(engine);
+}
+
 /** sh text that sets the variables which the probes of this request read. */
 export function probeHeader(request: LookRequest): string {
   return [
@@ -52,7 +58,7 @@ export function probeHeader(request: LookRequest): string {
     assign(
       'FL_PROGRAMS',
       askedPrograms(request)
-        .map(({ engine, program }) => `${engine} ${program}`)
+        .map(({ engine, program }) => `${packageOf(engine, program)} ${program}`)
         .join('\n'),
     ),
   ].join('');

@@ -1,3 +1,4 @@
+import { argsOf } from '../../domain/recipe.ts';
 import type { Remedy } from './remedy.ts';
 
 /** Leaves out a flag that the engine does not have, or writes it as the engine does. Only flags of the recipe's args. */
@@ -11,7 +12,7 @@ export const dropFlag: Remedy = {
   cost: ({ finding }) =>
     finding.values['meant'] ? 'nothing' : `what ${finding.values['flag']} was meant to do is not done`,
   apply({ recipe, engine, finding }) {
-    const args = recipe.args[engine] ?? [];
+    const args = argsOf(recipe, engine);
     const flag = finding.values['flag'];
     // A value the engine refuses, or a flag without one, is the user's to correct: only whole flags are dropped.
     if (flag === undefined || finding.values['words'] === undefined) return undefined;

@@ -1,7 +1,7 @@
-import type { EngineName, RecipeEdit } from '../../domain/recipe.ts';
+import { type RecipeEdit, type Software, softwareOf } from '../../domain/recipe.ts';
 import type { Remedy, RemedyInput } from './remedy.ts';
 
-const FLAGS: Readonly<Record<EngineName, string>> = {
+const FLAGS: Readonly<Record<Software, string>> = {
   sglang: '--mem-fraction-static',
   vllm: '--gpu-memory-utilization',
 };
@@ -51,7 +51,7 @@ function highest({ facts }: RemedyInput): number {
 function current({ recipe, engine, evidence }: RemedyInput): number | undefined {
   if (typeof recipe.memory.fraction === 'number') return recipe.memory.fraction;
   for (const service of evidence.services) {
-    const at = service.argv.indexOf(FLAGS[engine]);
+    const at = service.argv.indexOf(FLAGS[softwareOf(engine)]);
     const value = at === -1 ? undefined : service.argv[at + 1];
     if (typeof value === 'string' && Number(value) > 0 && Number(value) < 1) return Number(value);
   }

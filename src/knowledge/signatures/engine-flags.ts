@@ -1,10 +1,10 @@
-import { ENGINES, type EngineName } from '../../domain/recipe.ts';
+import type { Software } from '../../domain/recipe.ts';
 
 /**
  * Flags that matter, by engine: enough to tell a flag of the other engine and a slip of the pen from one that this
  * version does not know. Source: SGLang v0.5.18 server_args.py, vLLM main of 17 August 2026 arg_utils.py.
  */
-const FLAGS: Readonly<Record<EngineName, string>> = {
+const FLAGS: Readonly<Record<Software, string>> = {
   sglang: `--model-path --tokenizer-path --host --port --nnodes --node-rank --dist-init-addr --nccl-init-addr
     --dist-timeout --nccl-port --tp-size --pp-size --dp-size --ep-size --dcp-size --moe-dp-size --enable-dp-attention
     --mem-fraction-static --max-running-requests --max-total-tokens --context-length --chunked-prefill-size
@@ -30,17 +30,20 @@ const SHARED = `--model --tensor-parallel-size --pipeline-parallel-size --data-p
   --served-model-name --api-key --load-format --trust-remote-code --chat-template --dtype --device --config --revision
   --seed --download-dir`;
 
-const KNOWN = new Map<EngineName, ReadonlySet<string>>(
-  ENGINES.map((engine) => [engine, new Set(`${FLAGS[engine]} ${SHARED}`.split(/\s+/))]),
+/** Whose flags are listed. */
+export const SOFTWARE: readonly Software[] = ['sglang', 'vllm'];
+
+const KNOWN = new Map<Software, ReadonlySet<string>>(
+  SOFTWARE.map((one) => [one, new Set(`${FLAGS[one]} ${SHARED}`.split(/\s+/))]),
 );
 
 /** Whether the engine has this flag, as far as the list goes. */
-export function hasFlag(engine: EngineName, flag: string): boolean {
+export function hasFlag(engine: Software, flag: string): boolean {
   return KNOWN.get(engine)?.has(flag) ?? false;
 }
 
 /** The engine's flag that was probably meant: same words with hyphens, or at most two letters off. */
-export function meantFlag(engine: EngineName, written: string): string | undefined {
+export function meantFlag(engine: Software, written: string): string | undefined {
   const hyphened = written.toLowerCase().replace(/_/g, '-').replace(/^-*/, '--');
   const known = [...(KNOWN.get(engine) ?? [])];
   const limit = hyphened.length <= 8 ? 1 : 2;

@@ -1,5 +1,5 @@
-import { ENGINES, type EngineName } from '../../domain/recipe.ts';
-import { hasFlag, meantFlag } from './engine-flags.ts';
+import { type EngineName, type Software, softwareOf } from '../../domain/recipe.ts';
+import { hasFlag, meantFlag, SOFTWARE } from './engine-flags.ts';
 import { type Found, type Match, pattern, type Signature } from './signature.ts';
 
 const unrecognized = pattern(
@@ -37,27 +37,28 @@ export const flagRefused: Signature = {
 };
 
 function unknownFlag(engine: EngineName, found: Found): Match {
+  const own = softwareOf(engine);
   const words = (found.groups['words'] ?? '').split(/\s+/);
   const written = words.find((word) => /^--?[A-Za-z]/.test(word)) ?? words[0] ?? '';
   const flag = written.split('=')[0] ?? written;
-  const other = ENGINES.find((name) => name !== engine && hasFlag(name, flag));
-  const meant = meantFlag(engine, flag);
-  const foreign = other !== undefined && !hasFlag(engine, flag) && meant === undefined;
+  const other = SOFTWARE.find((name) => name !== own && hasFlag(name, flag));
+  const meant = meantFlag(own, flag);
+  const foreign = other !== undefined && !hasFlag(own, flag) && meant === undefined;
   const cause = foreign
     ? 'flag-of-other-engine'
     : meant !== undefined
       ? 'flag-misspelled'
       : 'flag-unknown-to-this-version';
   const why = foreign
-    ? `That is a flag of ${NAMES[other]}, which ${NAMES[engine]} does not have.`
+    ? `That is a flag of ${NAMES[other]}, which ${NAMES[softwareOf(engine)]} does not have.`
     : meant !== undefined
       ? `The flag is written ${meant}.`
-      : `The ${NAMES[engine]} installed there is older or newer than the flag.`;
+      : `The ${NAMES[softwareOf(engine)]} installed there is older or newer than the flag.`;
   return {
     cause,
     node: found.node,
     shown: [found],
-    title: `${NAMES[engine]} on ${found.node} does not know the flag ${flag}`,
+    title: `${NAMES[softwareOf(engine)]} on ${found.node} does not know the flag ${flag}`,
     why,
     advice: [
       meant === undefined
@@ -80,8 +81,8 @@ function badValue(engine: EngineName, found: Found): Match {
     shown: [found],
     title:
       value === undefined
-        ? `${NAMES[engine]} on ${found.node} wants a value for ${flag}`
-        : `${NAMES[engine]} on ${found.node} does not know ${value} as a value of ${flag}`,
+        ? `${NAMES[softwareOf(engine)]} on ${found.node} wants a value for ${flag}`
+        : `${NAMES[softwareOf(engine)]} on ${found.node} does not know ${value} as a value of ${flag}`,
     why: 'The engine ended before it began, while it read its command line.',
     advice: [`Correct ${flag} in args.${engine} of the recipe; the line above names what it takes.`],
     values: { flag, ...(value === undefined ? {} : { value }) },
@@ -105,4 +106,4 @@ function tooShort(found: Found): Match {
   };
 }
 
-const NAMES: Readonly<Record<EngineName, string>> = { sglang: 'SGLang', vllm: 'vLLM' };
+const NAMES: Readonly<Record<Software, string>> = { sglang: 'SGLang', vllm: 'vLLM' };

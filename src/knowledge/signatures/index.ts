@@ -26,6 +26,7 @@ import {
   trustRemoteCode,
 } from './model-refused.ts';
 import { portInUse } from './port-in-use.ts';
+import { rayGpuMissing, rayNodeMissing, rayVersions } from './ray-nodes.ts';
 import { rendezvousUnreached } from './rendezvous-unreached.ts';
 import type { Signature } from './signature.ts';
 import { socketInterface } from './socket-interface.ts';
@@ -58,6 +59,9 @@ export const signatures: readonly Signature[] = [
   blocksDoNotDivide,
   gpuNotVisible,
   nvidiaRuntimeMissing,
+  rayNodeMissing,
+  rayGpuMissing,
+  rayVersions,
   driverTooOld,
   imageArchitecture,
   imageMissing,

@@ -104,7 +104,7 @@ function advice(
     // It was told its own interface and did not take it: the image or a wrapper sets or drops the variable.
     return [hosts, 'Look what the image does with GLOO_SOCKET_IFNAME: it was given, and was not used.'];
   }
-  const own = `${evidence.engine === 'vllm' ? 'VLLM_HOST_IP' : 'SGLANG_HOST_IP'} and GLOO_SOCKET_IFNAME`;
+  const own = `${evidence.engine === 'sglang' ? 'SGLANG_HOST_IP' : 'VLLM_HOST_IP'} and GLOO_SOCKET_IFNAME`;
   return [
     ...overridden.map((name) => `Take ${name} out of the recipe's env: one value cannot suit all nodes.`),
     `Set network: auto in the recipe, so that each rank gets its own node's ${own}.`,

@@ -12,12 +12,14 @@ export function pattern(literals: string | readonly string[], regex: RegExp): Pa
   return { literals: typeof literals === 'string' ? [literals] : literals, regex };
 }
 
-/** A line that a pattern found, where it stood and what its named groups hold. */
+/** A line that a pattern found, who said it and what its named groups hold. */
 export type Found = {
   readonly rank: number;
   readonly role: 'head' | 'worker';
   readonly node: string;
   readonly line: LogLine;
+  /** The rank in whose log it stands, where that is another one: over Ray the head's log has its workers' lines. */
+  readonly log?: { readonly rank: number; readonly node: string };
   readonly message: string;
   /** The rank's stage when the line came. */
   readonly stage: Stage;
