@@ -25,6 +25,9 @@ const bin = join(folder, 'bin');
 const applets = join(folder, 'busybox');
 const home = join(folder, 'home');
 const hasBusybox = spawnSync('busybox', ['true']).status === 0;
+/** busybox-static runs its own applets whatever PATH says: there nothing can be faked. */
+const takesPath =
+  hasBusybox && !spawnSync('busybox', ['sh', '-c', 'hostname'], { env: { PATH: '/nowhere' } }).stdout.length;
 
 function look(shell: Shell, path: string, asked = request): ReachedFacts {
   const outputs = runProbesHere(shell, asked, {
@@ -69,7 +72,7 @@ describe('a look at a Spark', () => {
     ]);
   });
 
-  it.skipIf(!hasBusybox)('sees the same with nothing but busybox', () => {
+  it.skipIf(!takesPath)('sees the same with nothing but busybox', () => {
     expectGolden('spark', steady(look([join(applets, 'sh')], `${bin}:${applets}`)), false);
   });
 
