@@ -281,7 +281,8 @@ const CONTAINERS = [
 
 function inspected(...parts: readonly unknown[]): string {
   const [id, name, image, status, pid, policy, remove, labels, ports] = parts;
-  return JSON.stringify([id, `/${String(name)}`, image, status, pid, policy, remove, labels, ports]);
+  const restart = { Name: policy, MaximumRetryCount: policy === 'on-failure' ? 5 : 0 };
+  return JSON.stringify([id, `/${String(name)}`, image, status, pid, restart, remove, labels, ports]);
 }
 
 const UNITS = `Restart=always

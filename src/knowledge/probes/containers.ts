@@ -5,7 +5,7 @@ import { firstLine, headAndRest, linesOf, printable, wholeNumber } from './outpu
 
 /** What is inspected: never `.Config.Env`, which holds keys. Each part is JSON, so that no name can break a line. */
 const FORMAT =
-  '[{{json .Id}},{{json .Name}},{{json .Config.Image}},{{json .State.Status}},{{json .State.Pid}},{{json .HostConfig.RestartPolicy.Name}},{{json .HostConfig.AutoRemove}},{{json .Config.Labels}},{{json .NetworkSettings.Ports}}]';
+  '[{{json .Id}},{{json .Name}},{{json .Config.Image}},{{json .State.Status}},{{json .State.Pid}},{{json .HostConfig.RestartPolicy}},{{json .HostConfig.AutoRemove}},{{json .Config.Labels}},{{json .NetworkSettings.Ports}}]';
 
 /** All containers of docker and podman, running or not, as far as this user may see them. */
 export const containersProbe: Probe = {
@@ -69,7 +69,7 @@ function toContainer(runtime: 'docker' | 'podman', json: string): SeenContainer 
     name: text(name).replace(/^\//, '') || id.slice(0, 12),
     image: text(image),
     state: text(state),
-    restartPolicy: text(policy) || 'no',
+    restartPolicy: printable(policyOf(policy)) || 'no',
     autoRemove: autoRemove === true,
     labels: isObject(labels)
       ? Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, String(value)]))
@@ -77,6 +77,13 @@ function toContainer(runtime: 'docker' | 'podman', json: string): SeenContainer 
     pid: typeof pid === 'number' ? pid : 0,
     published: publishedPorts(ports),
   };
+}
+
+/** {"Name": "on-failure", "MaximumRetryCount": 5} → "on-failure:5", as `docker update --restart` takes it. */
+function policyOf(policy: unknown): string {
+  const name = isObject(policy) ? textAt(policy, 'Name') : '';
+  const most = isObject(policy) ? policy['MaximumRetryCount'] : 0;
+  return name === 'on-failure' && typeof most === 'number' && most > 0 ? `${name}:${most}` : (name ?? '');
 }
 
 /** {"8000/tcp": [{"HostIp": "", "HostPort": "8000"}]} → [8000] */
