@@ -6,15 +6,26 @@ import { NODE_FOLDER_SH } from '../domain/node-folder.ts';
  */
 const PREFIX = String.raw`R="${'$'}{FIRSTLIGHT_ROOT-}"`;
 
-/** `alive PID TICKS`: that very process is there and no zombie. Field 22 of stat, counted after the name, which may hold spaces. */
-const ALIVE = String.raw`alive() {
+/** `ticks PID`: field 22 of stat, counted after the name, which may hold spaces; nothing for a zombie. */
+const TICKS = String.raw`ticks() {
   line=$(sed 's/^.*) //' "$R/proc/$1/stat" 2>/dev/null) || return 1
-  ticks=$2
   set -- $line
-  [ $# -ge 20 ] || return 1
-  [ "$1" != Z ] && [ "$1" != X ] || return 1
+  [ $# -ge 20 ] && [ "$1" != Z ] && [ "$1" != X ] || return 1
   shift 19
-  [ "$1" = "$ticks" ]
+  echo "$1"
+}`;
+
+/** `alive PID TICKS`: that very process is there and no zombie. */
+const ALIVE = `${TICKS}\nalive() { [ "$(ticks "$1")" = "$2" ]; }`;
+
+/** `twins FILE`: "pid ticks" of every process with exactly that command line. */
+const TWINS = String.raw`twins() {
+  for p in "$R"/proc/[0-9]*; do
+    # Through a pipe: the files of /proc say that they are empty, and cmp believes it.
+    cat "$p/cmdline" 2>/dev/null | cmp -s - "$1" || continue
+    p=${'$'}{p##*/}
+    t=$(ticks "$p") && echo "$p $t"
+  done
 }`;
 
 /** $1 pid, $2 start ticks → 0 while it is the process that was seen. */
@@ -30,6 +41,7 @@ export const STOP_PROCESS_SH = String.raw`${PREFIX}
 [ -z "$4" ] || HOME=$4
 ${NODE_FOLDER_SH}
 ${ALIVE}
+${TWINS}
 quoted() {
   xargs -0 -n 4096 -x sh -c 'for word; do printf "'"'"'"; printf %s "$word" | sed "s/'"'"'/'"'"'\\\\'"'"''"'"'/g"; printf "'"'"' "; done' sh
 }
@@ -53,19 +65,28 @@ while alive "$1" "$2"; do
   if [ "$n" -ge 30 ]; then echo 'it is still there after SIGKILL' >&2; exit 1; fi
   sleep 1
 done
+# Others with the same command line are not this one, and do not stand for it when it is to be given back.
+if [ "$5" = record ]; then twins "$d/argv" >"$d/twins"; fi
 if [ "$n" -ge 20 ]; then echo 'it needed SIGKILL after 20 s'; else echo 'it ended on SIGTERM'; fi`;
 
 /** $1 step id, $2 home of the SSH user. Starts the recorded process in a session of its own, unless it runs already. */
 export const START_PROCESS_SH = String.raw`${PREFIX}
 [ -z "$2" ] || HOME=$2
 ${NODE_FOLDER_SH}
+${TICKS}
+${TWINS}
+umask 077
 d="$FL/undo/$1"
 [ -s "$d/start.sh" ] || { echo 'nothing was recorded, so it was never stopped'; exit 0; }
+# Those that ran beside it, and those that were given back for other steps.
+others=$(cat "$d/twins" 2>/dev/null; for o in "$FL"/undo/*/started; do [ "$o" = "$d/started" ] || cat "$o" 2>/dev/null; done)
 running() {
-  for p in "$R"/proc/[0-9]*; do
-    # Through a pipe: the files of /proc say that they are empty, and cmp believes it.
-    if cat "$p/cmdline" 2>/dev/null | cmp -s - "$d/argv"; then return 0; fi
-  done
+  twins "$d/argv" >"$d/now"
+  while read -r one; do
+    printf '%s\n' "$others" | grep -Fqx "$one" && continue
+    echo "$one" >"$d/started"
+    return 0
+  done <"$d/now"
   return 1
 }
 if running; then echo 'it runs already'; exit 0; fi
@@ -97,7 +118,7 @@ export const START_CONTAINER_SH = String.raw`runs=$("$1" inspect -f '{{.State.Ru
 if [ -n "$3" ]; then "$1" update --restart="$3" "$2" >/dev/null || exit 1; fi
 [ "$runs" = true ] || "$1" start "$2" >/dev/null`;
 
-/** $1 unit, $2 uid of a user's manager or empty, $3 the SSH user's uid. Runs systemctl with the words after them. */
+/** $1 unit, $2 uid of a user's manager or empty. `manager` runs systemctl with the words after it. */
 const SYSTEMCTL = String.raw`unit=$1
 manager() {
   if [ -z "$uid" ]; then systemctl "$@"
@@ -112,12 +133,51 @@ ${SYSTEMCTL}
 case $(manager is-active "$unit" 2>/dev/null) in active | activating | reloading | deactivating) exit 0 ;; esac
 exit 1`;
 
-export const STOP_UNIT_SH = `${PREFIX}\n${SYSTEMCTL}\nmanager stop "$unit"`;
-
-export const START_UNIT_SH = String.raw`${PREFIX}
+/**
+ * $1 unit, $2 uid of a user's manager or empty, $3 step id, $4 home of the SSH user. Sockets, timers and paths that
+ * would start the unit again stop with it. systemd forgets a unit of systemd-run once it has stopped, so its file is
+ * kept before.
+ */
+export const STOP_UNIT_SH = String.raw`${PREFIX}
+[ -z "$4" ] || HOME=$4
+${NODE_FOLDER_SH}
 ${SYSTEMCTL}
+d="$FL/undo/$3"
+told() { manager show -p "$1" --value "$2" 2>/dev/null; }
+with=
+for t in $(told TriggeredBy "$unit"); do
+  if manager is-active --quiet "$t"; then with="$with $t"; fi
+done
+umask 077
+for u in $with "$unit"; do
+  [ "$(told Transient "$u")" = yes ] || continue
+  mkdir -p "$d/units" && cat "$(told FragmentPath "$u")" >"$d/units/$u" && [ -s "$d/units/$u" ] ||
+    { echo "$u was made by systemd-run and its unit file could not be kept, so it was left alone" >&2; exit 1; }
+done
+if [ -n "$with" ]; then mkdir -p "$d" && echo $with >"$d/triggers" || exit 1; fi
+manager stop $with "$unit" || exit 1
+[ -z "$with" ] || echo "stopped with it, as they start it:$with"`;
+
+/** $1 unit, $2 uid of a user's manager or empty, $3 step id, $4 home of the SSH user. */
+export const START_UNIT_SH = String.raw`${PREFIX}
+[ -z "$4" ] || HOME=$4
+${NODE_FOLDER_SH}
+${SYSTEMCTL}
+d="$FL/undo/$3"
+start() {
+  if manager is-active --quiet "$1"; then return 0; fi
+  if [ -s "$d/units/$1" ] && [ "$(manager show -p LoadState --value "$1")" = not-found ]; then
+    to="$R/run/systemd/system"
+    [ -z "$uid" ] || to="$R/run/user/$uid/systemd/user"
+    mkdir -p "$to" && cat "$d/units/$1" >"$to/$1" || return 1
+    if [ -n "$uid" ] && [ "$uid" != "$(id -u)" ]; then chown "$uid" "$R/run/user/$uid/systemd" "$to" "$to/$1"; fi
+    manager daemon-reload || return 1
+  fi
+  manager start "$1"
+}
+for t in $(cat "$d/triggers" 2>/dev/null); do start "$t" || exit 1; done
 if manager is-active --quiet "$unit"; then echo 'it runs already'; exit 0; fi
-manager start "$unit"`;
+start "$unit"`;
 
 /** $1 KiB that must be available; says how much is missing. */
 export const AWAIT_MEMORY_SH = String.raw`${PREFIX}

@@ -98,18 +98,21 @@ function container({ holder, facts }: Input, owner: Extract<Owner, { kind: 'cont
 
 function unit({ holder, facts }: Input, owner: Extract<Owner, { kind: 'unit' }>): Means {
   const uid = owner.userUnitUid === undefined ? '' : String(owner.userUnitUid);
-  const args = [owner.unit, uid];
+  // Two users may well have a unit of one name.
+  const name = uid === '' ? owner.unit : `${owner.unit} of user ${holder.user}`;
+  const runs = [owner.unit, uid];
+  const args = [...runs, idOf(facts.node, 'stop-unit', holder), valueIf(facts.host)?.home ?? ''];
   const root = needsRoot(holder, facts);
   return {
     kind: 'stop-unit',
-    title: `Stop service ${owner.unit}`,
+    title: `Stop service ${name}`,
     what: `${uid === '' ? 'system service' : 'user service'}, user ${holder.user}`,
     // is-active asks nobody's permission; another user's manager does.
-    guard: script(UNIT_RUNS_SH, args, rootIf(root && uid !== '', 20)),
+    guard: script(UNIT_RUNS_SH, runs, rootIf(root && uid !== '', 20)),
     command: script(STOP_UNIT_SH, args, rootIf(root, 120)),
     undo: {
       kind: 'command',
-      title: `Start service ${owner.unit} again`,
+      title: `Start service ${name} again`,
       command: script(START_UNIT_SH, args, rootIf(root, 120)),
     },
   };

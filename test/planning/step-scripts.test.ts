@@ -115,6 +115,32 @@ describe.each(shells.map((shell) => [shell.join(' '), shell] as const))('with %s
     rmSync(join(home, '.firstlight'), { recursive: true });
   });
 
+  test('processes of one command line are each given back, and none stands for another', () => {
+    const argv = [process.execPath, '-e', 'setInterval(() => {}, 1000)', '--', `${home}/twin`];
+    const spawned = [1, 2, 3].map(() => {
+      const child = spawn(argv[0] ?? '', argv.slice(1), { cwd: home, stdio: 'ignore', detached: true });
+      started.push(child.pid ?? 0);
+      return child.pid ?? 0;
+    });
+    const whole = Buffer.from(`${argv.join('\0')}\0`);
+    const stop = (pid: number, id: string): string =>
+      run(shell, STOP_PROCESS_SH, [String(pid), ticksOf(pid), id, home, 'record', userInfo().username]).out;
+    const [first = 0, second = 0, bystander = 0] = spawned;
+    expect(stop(first, 'aa01')).toBe('it ended on SIGTERM\n');
+    expect(stop(second, 'aa02')).toBe('it ended on SIGTERM\n');
+    expect(withArgv(whole)).toEqual([bystander]);
+
+    expect(run(shell, START_PROCESS_SH, ['aa02', home]).out).toBe('it runs again\n');
+    expect(run(shell, START_PROCESS_SH, ['aa01', home]).out).toBe('it runs again\n');
+    started.push(...withArgv(whole));
+    expect(withArgv(whole)).toHaveLength(3);
+    expect(run(shell, START_PROCESS_SH, ['aa01', home]).out).toBe('it runs already\n');
+    expect(run(shell, START_PROCESS_SH, ['aa02', home]).out).toBe('it runs already\n');
+    expect(withArgv(whole)).toHaveLength(3);
+    for (const pid of withArgv(whole)) process.kill(pid, 'SIGKILL');
+    rmSync(join(home, '.firstlight'), { recursive: true });
+  });
+
   test('a process that is another one by now is left alone', () => {
     const pid = startOdd();
     const ran = run(shell, STOP_PROCESS_SH, [String(pid), '1', 'ab12', home, 'record', userInfo().username]);
@@ -136,17 +162,64 @@ describe.each(shells.map((shell) => [shell.join(' '), shell] as const))('with %s
   });
 
   test('a unit that is active is not started again', () => {
-    const bin = mkdtempSync(join(home, 'bin-'));
-    writeFileSync(
-      join(bin, 'systemctl'),
-      `#!/bin/sh\necho "$@" >>"${bin}/calls"\n[ "$1" = is-active ] && exit 0\nexit 0\n`,
-      { mode: 0o755 },
-    );
-    const env = { PATH: `${bin}:${process.env['PATH']}` };
-    expect(run(shell, START_UNIT_SH, ['ollama.service', ''], env).code).toBe(0);
-    expect(run(shell, STOP_UNIT_SH, ['ollama.service', ''], env).code).toBe(0);
-    expect(readFileSync(join(bin, 'calls'), 'utf8')).toBe(
-      'is-active --quiet ollama.service\nstop ollama.service\n',
-    );
+    const { env, calls } = fakeSystemctl('[ "$1" = is-active ] && exit 0');
+    expect(run(shell, START_UNIT_SH, ['ollama.service', '', 'ab12', home], env).code).toBe(0);
+    expect(calls()).toEqual(['is-active --quiet ollama.service']);
+  });
+
+  test('a socket that would start the unit again stops and starts with it', () => {
+    const { env, calls } = fakeSystemctl(`case "$*" in
+      *TriggeredBy*) echo 'rerank.socket rerank.timer' ;;
+      'is-active --quiet rerank.socket') exit 0 ;;
+      is-active*) exit 3 ;;
+    esac`);
+    const stopped = run(shell, STOP_UNIT_SH, ['rerank.service', '', 'ab13', home], env);
+    expect(stopped).toEqual({ code: 0, out: 'stopped with it, as they start it: rerank.socket\n' });
+    expect(calls().at(-1)).toBe('stop rerank.socket rerank.service');
+
+    const none = fakeSystemctl('case "$1" in is-active) exit 3 ;; esac');
+    expect(run(shell, START_UNIT_SH, ['rerank.service', '', 'ab13', home], none.env).code).toBe(0);
+    expect(none.calls().filter((call) => call.startsWith('start'))).toEqual([
+      'start rerank.socket',
+      'start rerank.service',
+    ]);
+  });
+
+  test('a unit of systemd-run, which is forgotten once it stops, is brought back from its file', () => {
+    const root = mkdtempSync(join(home, 'root-'));
+    const file = join(root, 'job.service');
+    writeFileSync(file, '[Service]\nExecStart=/bin/job "two words"\n');
+    const { env, calls } = fakeSystemctl(`case "$*" in
+      *Transient*) echo yes ;;
+      *FragmentPath*) echo ${file} ;;
+      *LoadState*) echo not-found ;;
+      is-active*) exit 3 ;;
+    esac`);
+    const rooted = { ...env, FIRSTLIGHT_ROOT: root };
+    expect(run(shell, STOP_UNIT_SH, ['job.service', '', 'ab14', home], rooted).code).toBe(0);
+    rmSync(file);
+    expect(run(shell, START_UNIT_SH, ['job.service', '', 'ab14', home], rooted)).toEqual({
+      code: 0,
+      out: '',
+    });
+    expect(readFileSync(join(root, 'run/systemd/system/job.service'), 'utf8')).toContain('"two words"');
+    expect(calls().slice(-2)).toEqual(['daemon-reload', 'start job.service']);
+
+    const unread = run(shell, STOP_UNIT_SH, ['job.service', '', 'ab15', home], rooted);
+    expect(unread.code).toBe(1);
+    expect(unread.out).toContain('left alone');
+    expect(calls().at(-1)).not.toContain('stop');
   });
 });
+
+/** A systemctl on PATH that runs this shell text and keeps what it was called with. */
+function fakeSystemctl(text: string): { readonly env: NodeJS.ProcessEnv; calls(): readonly string[] } {
+  const bin = mkdtempSync(join(home, 'bin-'));
+  writeFileSync(join(bin, 'systemctl'), `#!/bin/sh\necho "$@" >>"${bin}/calls"\n${text}\nexit 0\n`, {
+    mode: 0o755,
+  });
+  return {
+    env: { PATH: `${bin}:${process.env['PATH']}` },
+    calls: () => readFileSync(join(bin, 'calls'), 'utf8').trim().split('\n'),
+  };
+}
