@@ -1,7 +1,8 @@
-import { type NodeFacts, valueIf } from '../domain/facts.ts';
+import type { NodeFacts } from '../domain/facts.ts';
 import type { Plan, Service } from '../domain/plan.ts';
 import { UserError } from '../domain/user-error.ts';
-import { plan, runningEdits, strayRanks } from '../planning/plan.ts';
+import { allRanks, runningEdits, strayRanks } from '../planning/our-ranks.ts';
+import { plan } from '../planning/plan.ts';
 import { applyStep } from './apply.ts';
 import { announceRanks } from './bring-up/announce-ranks.ts';
 import { blocked } from './bring-up/blocked.ts';
@@ -19,9 +20,9 @@ import {
 import { prove } from './bring-up/prove.ts';
 import { unreached } from './bring-up/unreached.ts';
 import type { RunEnd } from './in-run.ts';
-import { look } from './look.ts';
 import { awaitMemory, memoryTargets } from './memory-back.ts';
 import { stopRanks } from './stop-ranks.ts';
+import { tellLook } from './tell-look.ts';
 
 /** Turns of the loop; a run that needs more is going round in a circle, and says so. */
 const MOST_TURNS = 40;
@@ -45,7 +46,11 @@ export async function bringUp(up: BringUp): Promise<RunEnd> {
 /** One turn: a look, the plan that follows from it, and the first phase of that plan. */
 async function takeTurn(up: BringUp, before: Progress, first: boolean): Promise<Move> {
   up.world.signal.throwIfAborted();
-  const facts = await lookNow(up, before);
+  const facts = await tellLook(up.world, up.recorder, {
+    attempt: before.attempt + 1,
+    nodes: up.nodes,
+    recipe: recipeNow(up, before),
+  });
   for (const node of facts) if (!node.reached) return ended(unreached(up, before, node));
 
   const progress = takeUp(up, before, facts);
@@ -78,15 +83,6 @@ function atStart({ file }: BringUp): Progress {
     stopped: new Map(),
     rootless: new Set(),
   };
-}
-
-async function lookNow(up: BringUp, progress: Progress): Promise<readonly NodeFacts[]> {
-  const { world, recorder, nodes } = up;
-  const started = world.clock.now();
-  const facts = await look(world, nodes, recipeNow(up, progress));
-  const milliseconds = world.clock.now() - started;
-  recorder.emit({ type: 'looked', attempt: progress.attempt + 1, milliseconds, facts });
-  return facts;
 }
 
 /** Where ranks of this recipe run already, their remedies and their engine are taken over before anything is launched. */
@@ -166,8 +162,8 @@ async function work(up: BringUp, before: Progress, next: Plan, facts: readonly N
 
 /** Whether each of these ranks was seen to answer before, as its node remembers. */
 function servedAlready(services: readonly Service[], facts: readonly NodeFacts[]): boolean {
-  const records = facts.flatMap((node) => (node.reached ? (valueIf(node.ranks) ?? []) : []));
-  return services.every((service) =>
-    records.some((record) => record.name === service.name && record.servingSince !== undefined),
+  const ranks = allRanks(facts);
+  return services.every(({ name }) =>
+    ranks.some(({ record }) => record.name === name && record.servingSince !== undefined),
   );
 }

@@ -1,5 +1,6 @@
-import { valueIf } from '../domain/facts.ts';
+import { plural } from '../domain/units.ts';
 import { readRecipe } from '../files/recipe-file.ts';
+import { aliveRanks } from '../planning/our-ranks.ts';
 import { inRun } from './in-run.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';
@@ -8,6 +9,8 @@ import type { Operation } from './operation.ts';
 import { owedOf } from './owed.ts';
 import { giveBack } from './restore.ts';
 import { stopRanks } from './stop-ranks.ts';
+import { tellLook } from './tell-look.ts';
+import { unreachedSentences } from './unreached-sentences.ts';
 
 /** `firstlight down`: stops the ranks that firstlight started, head first; with --restore gives back what was stopped for them. */
 export const down: Operation<typeof inputs.down> = {
@@ -22,21 +25,14 @@ export const down: Operation<typeof inputs.down> = {
       world,
       { operation: 'down', nodes, recipe: only, recipeDigest: undefined },
       async (recorder, inside) => {
-        const started = world.clock.now();
-        const facts = await look(world, nodes, undefined);
-        recorder.emit({ type: 'looked', attempt: 1, milliseconds: world.clock.now() - started, facts });
-        const ranks = facts.flatMap((node) =>
-          node.reached ? (valueIf(node.ranks) ?? []).map((rank) => ({ ...rank, node: node.node })) : [],
-        );
-        const ours = ranks.filter(
-          (rank) => rank.state !== 'ended' && (only === undefined || rank.recipe === only),
-        );
-        const unseen = facts.filter((node) => !node.reached);
+        const facts = await tellLook(inside, recorder, { attempt: 1, nodes, recipe: undefined });
+        const ours = aliveRanks(facts)
+          .filter(({ record }) => only === undefined || record.recipe === only)
+          .map(({ node, record }) => ({ ...record, node }));
         const fine = await stopRanks(inside, recorder, ours, 'asked for by down');
         await awaitMemory(inside, recorder, memoryTargets(ours, facts));
-        const said = unseen
-          .map((node) => (node.reached ? '' : `${node.node} was not reached: ${node.failure.sentence}`))
-          .join(' ');
+        const unseen = unreachedSentences(facts);
+        const said = unseen.join(' ');
         if (!fine)
           return {
             outcome: 'not-serving',
@@ -47,10 +43,7 @@ export const down: Operation<typeof inputs.down> = {
           return { outcome: 'stopped', why: `${said} What runs there was not stopped.`, exit: 1 };
         return {
           outcome: 'stopped',
-          why:
-            ours.length === 0
-              ? 'nothing of ours was running'
-              : `${ours.length === 1 ? '1 rank' : `${ours.length} ranks`} stopped`,
+          why: ours.length === 0 ? 'nothing of ours was running' : `${plural(ours.length, 'rank')} stopped`,
           exit: 0,
         };
       },

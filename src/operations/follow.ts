@@ -7,8 +7,8 @@ import type { Service } from '../domain/plan.ts';
 import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { followRank } from '../remote/rank-runner.ts';
+import { askHealth } from './health.ts';
 import type { Recorder } from './recorder.ts';
-import { healthy } from './verify.ts';
 import type { World } from './world.ts';
 
 export type FollowInput = {
@@ -105,9 +105,12 @@ export async function followAttempt(
         (rank.stage === 'serving' || (rank.role === 'worker' && !engine.workerHealth)),
     );
     if (!ready) return false;
-    const asked = input.services.filter((service) => service.healthPort !== undefined);
+    const asked = input.services.flatMap(({ node, healthPort: port, healthAddress: address = '127.0.0.1' }) =>
+      port === undefined ? [] : [{ node, address, port }],
+    );
     const answers = await Promise.all(
-      asked.map((service) => healthy(world, service, signal).catch(() => ({ ok: false, text: '' }))),
+      // An abort is read at the top of the loop.
+      asked.map((server) => askHealth(world, server, signal).catch(() => ({ ok: false }))),
     );
     return answers.every((answer) => answer.ok);
   }

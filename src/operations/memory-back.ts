@@ -3,6 +3,7 @@ import { type Holder, type NodeFacts, type ReachedFacts, valueIf } from '../doma
 import { gib } from '../domain/units.ts';
 import { AWAIT_GPU_MEMORY_SH, AWAIT_MEMORY_SH } from '../planning/step-scripts.ts';
 import type { Recorder } from './recorder.ts';
+import { endOf, type StepEnd, tellStep } from './tell-step.ts';
 import type { World } from './world.ts';
 
 /** Memory that a node should have again once our ranks are gone. */
@@ -62,26 +63,28 @@ async function awaitNode(world: World, recorder: Recorder, target: MemoryTarget)
   const ask = (): Promise<Ran> => host.run(commandOf(target), { signal: world.signal });
   let ran = await ask();
   if (ran.kind !== 'ran' || ran.code === 0) return;
-  const started = world.clock.now();
-  const step = {
-    id: `memory-back-${node}`,
-    node,
-    title: `Wait until ${gib(target.bytes)} are ${target.gpus === 0 ? 'available' : 'free'} again`,
-    kind: 'await-memory',
-  };
-  recorder.emit({ type: 'step-started', ...step, phase: 'stop', undo: 'nothing' });
-  while (ran.kind === 'ran' && ran.code !== 0 && world.clock.now() - started < WITHIN_SECONDS * 1000) {
-    await world.clock.wait(EVERY_SECONDS * 1000, world.signal);
-    ran = await ask();
-  }
-  recorder.emit({
-    type: 'step-ended',
-    ...step,
-    // Whoever holds it now is named by the next look.
-    result: ran.kind === 'ran' && ran.code === 0 ? 'done' : ran.kind === 'lost' ? 'lost' : 'skipped',
-    text: ran.kind === 'ran' ? ran.stdout.trim() : ran.kind === 'lost' ? ran.failure.sentence : '',
-    milliseconds: world.clock.now() - started,
-  });
+  const until = world.clock.now() + WITHIN_SECONDS * 1000;
+  await tellStep(
+    world,
+    recorder,
+    {
+      id: `memory-back-${node}`,
+      node,
+      title: `Wait until ${gib(target.bytes)} are ${target.gpus === 0 ? 'available' : 'free'} again`,
+      phase: 'stop',
+      kind: 'await-memory',
+      undo: 'nothing',
+    },
+    async (): Promise<StepEnd> => {
+      while (ran.kind === 'ran' && ran.code !== 0 && world.clock.now() < until) {
+        await world.clock.wait(EVERY_SECONDS * 1000, world.signal);
+        ran = await ask();
+      }
+      const end = endOf(ran);
+      // Whoever holds it now is named by the next look.
+      return end.result === 'failed' ? { ...end, result: 'skipped' } : end;
+    },
+  );
 }
 
 function commandOf({ bytes, gpus }: MemoryTarget): Command {

@@ -2,10 +2,11 @@ import type { Node } from '../domain/cluster.ts';
 import type { NodeFacts } from '../domain/facts.ts';
 import type { Plan } from '../domain/plan.ts';
 import { editRecipe, type RecipeFile } from '../domain/recipe.ts';
-import { UserError } from '../domain/user-error.ts';
 import { chooseNodes } from '../files/choose-nodes.ts';
 import { readRecipe } from '../files/recipe-file.ts';
-import { plan as decide, runningEdits } from '../planning/plan.ts';
+import { runningEdits } from '../planning/our-ranks.ts';
+import { plan as decide } from '../planning/plan.ts';
+import { hostKeyError } from './host-key-error.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';
 import type { Operation } from './operation.ts';
@@ -46,14 +47,8 @@ export const planOperation: Operation<typeof inputs.plan> = {
     const facts = await look(world, nodes, file.recipe);
     for (const node of facts) {
       if (node.reached) continue;
-      const { why, sentence, remedy, hostKey } = node.failure;
-      if (why === 'host-key-unknown' || why === 'host-key-changed') {
-        throw new UserError(
-          why,
-          hostKey ? `${sentence} (${hostKey.type} ${hostKey.fingerprint})` : sentence,
-          remedy,
-        );
-      }
+      const error = hostKeyError(node.failure);
+      if (error !== undefined) throw error;
     }
     const planned = planFor(world, file, nodes, facts, input.replace);
     const blocked = planned.state === 'blocked';

@@ -1,7 +1,9 @@
 import type { Cluster } from '../domain/cluster.ts';
 import { valueIf } from '../domain/facts.ts';
+import { sentences } from '../domain/units.ts';
 import { UserError } from '../domain/user-error.ts';
 import { fabricAddresses } from '../planning/fabric.ts';
+import { hostKeyError } from './host-key-error.ts';
 import { look } from './look.ts';
 import type { World } from './world.ts';
 
@@ -14,11 +16,11 @@ export async function probeNew(world: World, cluster: Cluster): Promise<Readonly
   const facts = await look({ hosts, clock: world.clock, signal: world.signal }, cluster.nodes, undefined);
   for (const node of facts) {
     if (node.reached) continue;
-    const { sentence, remedy, hostKey, why } = node.failure;
-    const code = why === 'host-key-unknown' || why === 'host-key-changed' ? why : 'bad-input';
+    const { sentence, remedy } = node.failure;
+    const error = hostKeyError(node.failure);
     throw new UserError(
-      code,
-      `${sentence}${hostKey ? ` (${hostKey.type} ${hostKey.fingerprint})` : ''}. The file was not written`,
+      error?.code ?? 'bad-input',
+      sentences(error?.message ?? sentence, 'The file was not written'),
       `${remedy}; or write it without looking: --no-probe`,
     );
   }

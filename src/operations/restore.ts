@@ -1,11 +1,14 @@
-import { valueIf } from '../domain/facts.ts';
+import { plural } from '../domain/units.ts';
 import { UserError } from '../domain/user-error.ts';
 import { runUndo } from '../remote/undo.ts';
 import { inRun } from './in-run.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';
 import type { Answer, Operation } from './operation.ts';
-import { owedOf } from './owed.ts';
+import { owedOf, pendingUndo } from './owed.ts';
+import { tellLook } from './tell-look.ts';
+import { endOf, tellStep } from './tell-step.ts';
+import { unreachedSentences } from './unreached-sentences.ts';
 import type { World } from './world.ts';
 
 /** Gives back what was stopped, newest first, through the undo that lies on each node; everything when no ids are given. */
@@ -15,16 +18,8 @@ export async function giveBack(world: World, ids: readonly string[]): Promise<An
     world,
     { operation: 'restore', nodes, recipe: undefined, recipeDigest: undefined },
     async (recorder, inside) => {
-      const started = world.clock.now();
-      const facts = await look(world, nodes, undefined);
-      recorder.emit({ type: 'looked', attempt: 1, milliseconds: world.clock.now() - started, facts });
-      const all = facts.flatMap((node) =>
-        node.reached
-          ? (valueIf(node.owed) ?? [])
-              .filter((record) => record.state === 'pending')
-              .map((record) => ({ ...record, node: node.node }))
-          : [],
-      );
+      const facts = await tellLook(inside, recorder, { attempt: 1, nodes, recipe: undefined });
+      const all = pendingUndo(facts);
       const strange = ids.filter((id) => !all.some((record) => record.id === id));
       if (strange.length > 0) {
         throw new UserError(
@@ -38,45 +33,32 @@ export async function giveBack(world: World, ids: readonly string[]): Promise<An
       const wanted = all
         .filter((record) => ids.length === 0 || ids.includes(record.id))
         .sort((a, b) => b.at.localeCompare(a.at));
+      // Ctrl-C lets the step that runs come to its end: nothing is left half given back.
+      const whole = new AbortController().signal;
       let missing = 0;
       for (const record of wanted) {
         inside.signal.throwIfAborted();
-        const from = world.clock.now();
-        const step = { id: record.id, node: record.node, title: record.title, kind: 'give-back' };
-        recorder.emit({ type: 'step-started', ...step, phase: 'restore', undo: 'nothing' });
-        const ran = await runUndo(
-          world.hosts.of(record.node),
-          { id: record.id, sudo: record.sudo },
-          { signal: world.signal },
+        const { id, node, title, sudo } = record;
+        const end = await tellStep(
+          inside,
+          recorder,
+          { id, node, title, phase: 'restore', kind: 'give-back', undo: 'nothing' },
+          async () => {
+            const ran = await runUndo(inside.hosts.of(node), { id, sudo }, { signal: whole });
+            const wants = ran.kind === 'refused' && ran.why === 'sudo-needs-password';
+            return { ...endOf(ran), wants };
+          },
         );
-        const done = ran.kind === 'ran' && ran.code === 0;
-        if (!done) missing += 1;
-        const text =
-          ran.kind === 'ran'
-            ? `${ran.stdout} ${ran.stderr}`.trim()
-            : ran.kind === 'lost'
-              ? ran.failure.sentence
-              : ran.kind === 'refused'
-                ? ran.text
-                : `no end after ${ran.seconds} s`;
-        recorder.emit({
-          type: 'step-ended',
-          ...step,
-          result: done ? 'done' : ran.kind === 'lost' ? 'lost' : 'failed',
-          text,
-          milliseconds: world.clock.now() - from,
-        });
-        if (ran.kind === 'refused' && ran.why === 'sudo-needs-password') {
+        if (end.result !== 'done') missing += 1;
+        if (end.wants) {
           return {
             outcome: 'consent-needed',
-            why: `${record.title} on ${record.node} needs sudo's password; give it on a terminal, or with --sudo-password-file ${record.node}=FILE`,
+            why: `${title} on ${node} needs sudo's password; give it on a terminal, or with --sudo-password-file ${node}=FILE`,
             exit: 2,
           };
         }
       }
-      const unseen = facts.flatMap((node) =>
-        node.reached ? [] : [`${node.node} was not reached: ${node.failure.sentence}`],
-      );
+      const unseen = unreachedSentences(facts);
       if (missing > 0 || unseen.length > 0)
         return {
           outcome: 'not-serving',
@@ -93,7 +75,7 @@ export async function giveBack(world: World, ids: readonly string[]): Promise<An
         why:
           wanted.length === 0
             ? 'nothing was owed'
-            : `${wanted.length === 1 ? '1 thing' : `${wanted.length} things`} given back, and seen to run`,
+            : `${plural(wanted.length, 'thing')} given back, and seen to run`,
         exit: 0,
       };
     },

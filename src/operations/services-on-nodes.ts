@@ -1,17 +1,16 @@
-import { type NodeFacts, type RankRecord, valueIf } from '../domain/facts.ts';
+import type { NodeFacts, RankRecord } from '../domain/facts.ts';
+import { allRanks, type FoundRank } from '../planning/our-ranks.ts';
 
 export type JobOnNodes = {
   readonly recipe: string;
   readonly engine: RankRecord['engine'];
   readonly edits: readonly string[];
-  readonly ranks: readonly { readonly node: string; readonly record: RankRecord }[];
+  readonly ranks: readonly FoundRank[];
 };
 
 /** Jobs of ours that have at least one rank alive, as the nodes' own records tell; a second controller sees the same. */
 export function servicesOnNodes(facts: readonly NodeFacts[]): readonly JobOnNodes[] {
-  const records = facts.flatMap((node) =>
-    node.reached ? (valueIf(node.ranks) ?? []).map((record) => ({ node: node.node, record })) : [],
-  );
+  const records = allRanks(facts);
   const names = new Set(
     records.filter(({ record }) => record.state !== 'ended').map(({ record }) => record.recipe),
   );

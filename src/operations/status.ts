@@ -1,7 +1,7 @@
 import type { RankRecord } from '../domain/facts.ts';
 import type { RankStatus, StatusReport } from '../domain/report.ts';
 import { engines } from '../knowledge/engines/index.ts';
-import { httpFrom } from '../remote/http.ts';
+import { askHealth } from './health.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';
 import type { Operation } from './operation.ts';
@@ -78,17 +78,6 @@ async function rankStatus(
         : 'this engine opens no port on workers; its process runs',
     };
   }
-  const answer = await httpFrom(world.hosts.of(node), {
-    ...record.health,
-    method: 'GET',
-    path: '/health',
-    timeoutSeconds: 25,
-    signal: world.signal,
-  });
-  if (answer.kind === 'failed') return { ...base, health: 'does-not-answer', text: answer.why };
-  return {
-    ...base,
-    health: answer.status === 200 ? 'answers' : 'does-not-answer',
-    text: `/health ${answer.status}`,
-  };
+  const { ok, text } = await askHealth(world, { node, ...record.health });
+  return { ...base, health: ok ? 'answers' : 'does-not-answer', text };
 }

@@ -2,6 +2,7 @@ import type { EngineName } from '../domain/recipe.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { stopRank } from '../remote/rank-runner.ts';
 import type { Recorder } from './recorder.ts';
+import { endOf, tellStep } from './tell-step.ts';
 import type { World } from './world.ts';
 
 /** What is needed to stop one rank of ours. */
@@ -18,42 +19,33 @@ export async function stopRanks(
   recorder: Recorder,
   ranks: readonly RankToStop[],
   why: string,
-  signal = world.signal,
 ): Promise<boolean> {
+  // As every step: Ctrl-C lets it come to its end.
+  const whole = new AbortController().signal;
   let fine = true;
   for (const rank of [...ranks].sort((a, b) => a.rank - b.rank)) {
-    const started = world.clock.now();
-    const step = {
-      id: rank.name,
-      node: rank.node,
-      title: `stop rank ${rank.rank}, ${rank.engine}`,
-      kind: 'stop-rank',
-    };
-    recorder.emit({ type: 'step-started', ...step, phase: 'stop', undo: 'nothing' });
-    const ran = await stopRank(
-      world.hosts.of(rank.node),
-      rank.name,
-      { graceSeconds: engines[rank.engine].stopSeconds },
-      { signal },
+    world.signal.throwIfAborted();
+    const { name, node, engine } = rank;
+    const end = await tellStep(
+      world,
+      recorder,
+      {
+        id: name,
+        node,
+        title: `stop rank ${rank.rank}, ${engine}`,
+        phase: 'stop',
+        kind: 'stop-rank',
+        undo: 'nothing',
+      },
+      async () => {
+        const graceSeconds = engines[engine].stopSeconds;
+        const stopped = endOf(
+          await stopRank(world.hosts.of(node), name, { graceSeconds }, { signal: whole }),
+        );
+        return stopped.result === 'done' ? { ...stopped, text: why } : stopped;
+      },
     );
-    const done = ran.kind === 'ran' && ran.code === 0;
-    fine &&= done;
-    const text = done
-      ? why
-      : ran.kind === 'ran'
-        ? `${ran.stdout} ${ran.stderr}`.trim()
-        : ran.kind === 'lost'
-          ? ran.failure.sentence
-          : ran.kind === 'refused'
-            ? ran.text
-            : `no end after ${ran.seconds} s`;
-    recorder.emit({
-      type: 'step-ended',
-      ...step,
-      result: done ? 'done' : ran.kind === 'lost' ? 'lost' : 'failed',
-      text,
-      milliseconds: world.clock.now() - started,
-    });
+    fine &&= end.result === 'done';
   }
   return fine;
 }

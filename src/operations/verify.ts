@@ -9,28 +9,10 @@ export type Verified =
   | { readonly kind: 'proved'; readonly chat: ChatResult; readonly speed: ChatResult }
   | {
       readonly kind: 'failed';
-      readonly step: 'health' | 'models' | 'answer' | 'speed';
+      readonly step: 'models' | 'answer' | 'speed';
       readonly why: string;
       readonly text: string;
     };
-
-/** GET /health of one rank's server: true, false, or why it is not known. SGLang's generates a token: 25 s. */
-export async function healthy(
-  world: World,
-  service: Service,
-  signal = world.signal,
-): Promise<{ readonly ok: boolean; readonly text: string }> {
-  const answer = await httpFrom(world.hosts.of(service.node), {
-    address: service.healthAddress ?? '127.0.0.1',
-    port: service.healthPort ?? 0,
-    method: 'GET',
-    path: '/health',
-    timeoutSeconds: 25,
-    signal,
-  });
-  if (answer.kind === 'failed') return { ok: false, text: answer.why };
-  return { ok: answer.status === 200, text: `/health answers ${answer.status}` };
-}
 
 /**
  * The proof: the model is named, a real question is answered as expected with its reasoning told apart, and a
@@ -77,7 +59,7 @@ export async function verify(world: World, recipe: Recipe, head: Service): Promi
   return { kind: 'proved', chat, speed };
 }
 
-function failed(step: 'health' | 'models' | 'answer' | 'speed', why: string, text: string): Verified {
+function failed(step: 'models' | 'answer' | 'speed', why: string, text: string): Verified {
   return { kind: 'failed', step, why, text };
 }
 

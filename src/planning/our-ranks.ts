@@ -2,7 +2,7 @@ import { type Holder, type NodeFacts, type RankRecord, type ReachedFacts, valueI
 import type { EngineName, RecipeEdit } from '../domain/recipe.ts';
 
 /** A rank of firstlight's own that a look found on a node. */
-type FoundRank = { readonly node: string; readonly record: RankRecord };
+export type FoundRank = { readonly node: string; readonly record: RankRecord };
 
 /** Longer than a rank waits for its peers (10 minutes in both engines) less the time to start one more. */
 const PEERLESS_SECONDS = 480;
@@ -17,7 +17,8 @@ export function aliveRanks(facts: readonly NodeFacts[]): readonly FoundRank[] {
   return allRanks(facts).filter(({ record }) => record.state !== 'ended');
 }
 
-function allRanks(facts: readonly NodeFacts[]): readonly FoundRank[] {
+/** Every rank that left a record on a node looked at. */
+export function allRanks(facts: readonly NodeFacts[]): readonly FoundRank[] {
   return facts.flatMap((one) =>
     one.reached ? (valueIf(one.ranks) ?? []).map((record) => ({ node: one.node, record })) : [],
   );

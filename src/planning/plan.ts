@@ -14,8 +14,6 @@ import { aliveRanks, type Ours, ourRanks, rankNameOf, reachedOf } from './our-ra
 import { supplyBlockers } from './supply.ts';
 import { warningsOf } from './warnings.ts';
 
-export { runningEdits, strayRanks } from './our-ranks.ts';
-
 export type PlanInput = {
   readonly cluster: Cluster;
   /** By rank, head first; `facts` may come in any order. */

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { known, type NodeFacts, type ReachedFacts, unknown, valueIf } from '../../src/domain/facts.ts';
 import type { Plan, Step } from '../../src/domain/plan.ts';
 import type { Recipe } from '../../src/domain/recipe.ts';
-import { type PlanInput, plan, runningEdits, strayRanks } from '../../src/planning/plan.ts';
+import { runningEdits, strayRanks } from '../../src/planning/our-ranks.ts';
+import { type PlanInput, plan } from '../../src/planning/plan.ts';
 import {
   fullWorker,
   GIB,

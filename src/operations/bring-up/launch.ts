@@ -1,6 +1,7 @@
 import type { Service } from '../../domain/plan.ts';
 import { startRank } from '../../remote/rank-runner.ts';
 import type { RunEnd } from '../in-run.ts';
+import { endOf, type StepEnd, tellStep } from '../tell-step.ts';
 import { announceRanks } from './announce-ranks.ts';
 import { type BringUp, notServing } from './progress.ts';
 import { stopAttempt } from './stop-attempt.ts';
@@ -17,7 +18,7 @@ export async function launch(
   const whole = new AbortController().signal;
   for (const service of services.filter((one) => one.running !== true)) {
     const started = await start(up, attempt, service, whole);
-    if (started.fine) continue;
+    if (started.result === 'done') continue;
     await stopAttempt(up, attempt, services, 'another rank could not be started');
     const { node, rank } = service;
     tellFinding(up, attempt + 1, {
@@ -33,43 +34,28 @@ export async function launch(
   return undefined;
 }
 
-async function start(
+function start(
   { world, recorder }: BringUp,
   attempt: number,
   service: Service,
   signal: AbortSignal,
-): Promise<{ readonly fine: boolean; readonly text: string }> {
-  const began = world.clock.now();
-  const step = {
-    id: service.name,
-    node: service.node,
-    title: `start rank ${service.rank}, ${service.engine}`,
-    kind: 'start-rank',
-  };
-  recorder.emit({ type: 'step-started', ...step, phase: 'launch', undo: 'command' });
-  const ran = await startRank(
-    world.hosts.of(service.node),
-    service,
-    { run: recorder.run, attempt, startedAt: new Date(began).toISOString() },
-    { signal },
+): Promise<StepEnd> {
+  const startedAt = new Date(world.clock.now()).toISOString();
+  const { name, node, rank, engine } = service;
+  return tellStep(
+    world,
+    recorder,
+    {
+      id: name,
+      node,
+      title: `start rank ${rank}, ${engine}`,
+      phase: 'launch',
+      kind: 'start-rank',
+      undo: 'command',
+    },
+    async () => {
+      const start = { run: recorder.run, attempt, startedAt };
+      return endOf(await startRank(world.hosts.of(node), service, start, { signal }));
+    },
   );
-  const text =
-    ran.kind === 'ran'
-      ? ran.code === 0
-        ? ran.stdout.trim()
-        : `${ran.stderr} ${ran.stdout}`.trim()
-      : ran.kind === 'lost'
-        ? ran.failure.sentence
-        : ran.kind === 'refused'
-          ? ran.text
-          : `no end after ${ran.seconds} s`;
-  const fine = ran.kind === 'ran' && ran.code === 0;
-  recorder.emit({
-    type: 'step-ended',
-    ...step,
-    result: fine ? 'done' : ran.kind === 'lost' ? 'lost' : 'failed',
-    text,
-    milliseconds: world.clock.now() - began,
-  });
-  return { fine, text };
 }

@@ -1,7 +1,7 @@
 import type { UnreachableWhy } from '../../domain/command.ts';
 import type { NodeFacts } from '../../domain/facts.ts';
 import { sentences } from '../../domain/units.ts';
-import { UserError } from '../../domain/user-error.ts';
+import { hostKeyError } from '../host-key-error.ts';
 import type { RunEnd } from '../in-run.ts';
 import { type BringUp, notServing, type Progress } from './progress.ts';
 import { tellFinding } from './tell-finding.ts';
@@ -19,10 +19,8 @@ export function unreached(
     why: failure.text.trim().split('\n').slice(-2).join(' '),
     advice: [failure.remedy],
   });
-  if (failure.why === 'host-key-unknown' || failure.why === 'host-key-changed') {
-    const key = failure.hostKey ? ` (${failure.hostKey.type} ${failure.hostKey.fingerprint})` : '';
-    throw new UserError(failure.why, `${failure.sentence}${key}`, failure.remedy);
-  }
+  const error = hostKeyError(failure);
+  if (error !== undefined) throw error;
   return notServing(sentences(failure.sentence, failure.remedy));
 }
 
