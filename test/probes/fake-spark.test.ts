@@ -26,8 +26,7 @@ const applets = join(folder, 'busybox');
 const home = join(folder, 'home');
 const hasBusybox = spawnSync('busybox', ['true']).status === 0;
 /** busybox-static runs its own applets whatever PATH says: there nothing can be faked. */
-const takesPath =
-  hasBusybox && !spawnSync('busybox', ['sh', '-c', 'hostname'], { env: { PATH: '/nowhere' } }).stdout.length;
+const takesPath = hasBusybox && spawnSync('busybox', ['sh', '-c', 'PATH=/nowhere; hostname']).status !== 0;
 
 function look(shell: Shell, path: string, asked = request): ReachedFacts {
   const outputs = runProbesHere(shell, asked, {
