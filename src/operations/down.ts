@@ -47,7 +47,7 @@ export const down: Operation<typeof inputs.down> = {
           exit: 0,
         };
       },
-      async () => owedOf(await look(world, nodes, undefined)),
+      async (now) => owedOf(await look(now, nodes, undefined)),
     );
     if (!input.restore || stopped.exit !== 0) return stopped;
     return giveBack(world, []);

@@ -13,6 +13,8 @@ export type RunEnd = {
   readonly exit: 0 | 1 | 2;
 };
 
+const LAST_LOOK_MILLISECONDS = 5000;
+
 type Opening = {
   readonly operation: 'up' | 'down' | 'restore';
   readonly nodes: readonly Node[];
@@ -28,7 +30,7 @@ export async function inRun(
   world: World,
   opening: Opening,
   work: (recorder: Recorder, world: World) => Promise<RunEnd>,
-  owed: () => Promise<readonly Owed[]>,
+  owed: (world: World) => Promise<readonly Owed[]>,
 ): Promise<Answer> {
   const recorder = newRecorder(world);
   recorder.emit({
@@ -42,7 +44,9 @@ export async function inRun(
     version: world.version,
   });
   const close = async (end: RunEnd, told = owed) => {
-    const ended = recorder.emit({ type: 'run-ended', ...end, owed: await told().catch(() => []) }); // hosts out of reach: what is owed is unknown here
+    // After Ctrl-C too: a person who ends it here must know what is still to be given back.
+    const last = world.signal.aborted ? under(world, AbortSignal.timeout(LAST_LOOK_MILLISECONDS)) : world;
+    const ended = recorder.emit({ type: 'run-ended', ...end, owed: await told(last).catch(() => []) }); // hosts out of reach: what is owed is unknown here
     if (ended.type !== 'run-ended') throw new Error('the journal changed an event');
     const answer: Answer = { report: { kind: 'run', run: recorder.run, ended }, exit: end.exit };
     return answer;
@@ -70,15 +74,12 @@ export async function inRun(
       }),
     );
     // Whoever has lost the lock must not act any more, whatever its own user wants.
-    const inside: World =
-      lost === undefined
-        ? world
-        : Object.create(world, { signal: { value: AbortSignal.any([world.signal, lost]) } });
+    const inside = lost === undefined ? world : under(world, AbortSignal.any([world.signal, lost]));
     // A lost node is told by the work itself, which looks at all of them.
     return await close(await work(recorder, inside));
   } catch (error) {
     if (world.signal.aborted || lost?.aborted === true)
-      return await close({ outcome: 'cancelled', why: cancelledWhy(recorder), exit: 1 }, async () => []);
+      return await close({ outcome: 'cancelled', why: cancelledWhy(recorder), exit: 1 });
     if (error instanceof UserError) {
       await close(
         {
@@ -106,6 +107,11 @@ export async function inRun(
   } finally {
     await release?.();
   }
+}
+
+/** The same world, ended by another signal. */
+function under(world: World, signal: AbortSignal): World {
+  return Object.create(world, { signal: { value: signal } });
 }
 
 async function lockNodes(world: World, nodes: readonly Node[], run: string) {

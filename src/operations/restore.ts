@@ -79,7 +79,7 @@ export async function giveBack(world: World, ids: readonly string[]): Promise<An
         exit: 0,
       };
     },
-    async () => owedOf(await look(world, nodes, undefined)),
+    async (now) => owedOf(await look(now, nodes, undefined)),
   );
 }
 

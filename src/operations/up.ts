@@ -22,7 +22,7 @@ export const up: Operation<typeof inputs.up> = {
       world,
       { operation: 'up', nodes, recipe: file.recipe.recipe, recipeDigest: file.digest },
       (recorder, inside) => bringUp({ world: inside, recorder, file, nodes, input }),
-      async () => owedOf(await look(world, nodes, undefined)),
+      async (now) => owedOf(await look(now, nodes, undefined)),
     );
   },
 };
