@@ -173,12 +173,12 @@ export async function followAttempt(
     lastLineAt = at;
     const kept = lines.get(service.rank) ?? [];
     const first = (kept.at(-1)?.line ?? 0) + 1;
-    const fresh = texts.map((text, index) => ({ line: first + index, at, text }));
+    const fresh = texts.map((text, index) => ({ line: first + index, at, text: recorder.clean(text) }));
     kept.push(...fresh);
     // A chatty engine must not fill our memory: the beginning and the end tell the story.
     if (kept.length > KEPT_LINES) kept.splice(KEPT_LINES / 4, kept.length - KEPT_LINES);
     world.journal.appendLog(recorder.run, input.attempt, service.rank, fresh);
-    world.live({ kind: 'lines', rank: service.rank, node: service.node, lines: texts });
+    world.live({ kind: 'lines', rank: service.rank, node: service.node, lines: fresh.map(({ text }) => text) });
     // A log that is taken up again comes in large pieces: of each stage only where the piece left it is told.
     const moves: { stage: Stage; percent: number | undefined; line: number }[] = [];
     for (const line of fresh) {

@@ -9,6 +9,8 @@ export type Recorder = {
   /** Folds in an event that another face wrote into this run. */
   take(event: Event): void;
   state(): RunState;
+  /** A log line as it may be shown and kept: known secret values are gone. */
+  clean(text: string): string;
 };
 
 /** Opens a new run in the journal. */
@@ -26,20 +28,20 @@ export function newRecorder(world: World): Recorder {
       state = fold(state, event);
     },
     state: () => state,
+    clean: (text) => clean(text, world.secrets.all()),
   };
 }
 
-/** Replaces every known secret value in whatever is about to be written. */
+/** The text without any known secret value; a value under four characters would take ordinary words with it. */
+function clean(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((rest, secret) => (secret.length < 4 ? rest : rest.replaceAll(secret, '•••')), text);
+}
+
+/** The same for every text in what is about to be written; its type is a word of ours and stays. */
 function scrub(body: EventBody, secrets: readonly string[]): EventBody {
-  const longEnough = secrets.filter((secret) => secret.length >= 4);
-  if (longEnough.length === 0) return body;
-  let text = JSON.stringify(body);
-  let found = false;
-  for (const secret of longEnough) {
-    const escaped = JSON.stringify(secret).slice(1, -1);
-    if (!text.includes(escaped)) continue;
-    found = true;
-    text = text.replaceAll(escaped, '•••');
-  }
-  return found ? JSON.parse(text) : body;
+  if (secrets.length === 0) return body;
+  const scrubbed: EventBody = JSON.parse(JSON.stringify(body), (key, value: unknown) =>
+    typeof value === 'string' && key !== 'type' ? clean(value, secrets) : value,
+  );
+  return scrubbed;
 }
