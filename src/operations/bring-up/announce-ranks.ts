@@ -1,5 +1,6 @@
-import { STAGES } from '../../domain/finding.ts';
+import { STAGES, type Stage } from '../../domain/finding.ts';
 import type { Service } from '../../domain/plan.ts';
+import type { Engine } from '../../knowledge/engines/engine.ts';
 import { engines } from '../../knowledge/engines/index.ts';
 import type { BringUp } from './progress.ts';
 
@@ -21,7 +22,13 @@ export function announceRanks(
       name,
       log: world.journal.logFile(recorder.run, attempt, rank),
       followed,
-      limits: Object.fromEntries(STAGES.map((stage) => [stage, engines[engine].stallSeconds(stage)])),
+      limits: limitsOf(engines[engine]),
     });
   }
+}
+
+/** Stages that may stand still for ever are left out: JSON has no infinity. */
+function limitsOf({ stallSeconds }: Engine): Readonly<Partial<Record<Stage, number>>> {
+  const limits = STAGES.map((stage) => [stage, stallSeconds(stage)] as const);
+  return Object.fromEntries(limits.filter(([, seconds]) => Number.isFinite(seconds)));
 }

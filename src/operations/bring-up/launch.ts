@@ -21,7 +21,7 @@ export async function launch(
     if (started.result === 'done') continue;
     await stopAttempt(up, attempt, services, 'another rank could not be started');
     const { node, rank } = service;
-    tellFinding(up, attempt + 1, {
+    tellFinding(up, attempt, {
       cause: 'unknown',
       node,
       title: `Rank ${rank} could not be started on ${node}`,

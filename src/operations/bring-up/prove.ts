@@ -39,7 +39,7 @@ export async function prove(up: BringUp, progress: Progress, launched: Launched)
   }
   if (followed.kind === 'node-lost') {
     const { node, sentence } = followed;
-    tellFinding(up, attempt + 1, {
+    tellFinding(up, attempt, {
       cause: 'unknown',
       node,
       title: `${node} does not answer any more`,
@@ -85,7 +85,7 @@ function unanswered(
   node: string,
   { step, why, text }: Extract<Verified, { kind: 'failed' }>,
 ): RunEnd {
-  tellFinding(up, attempt + 1, {
+  tellFinding(up, attempt, {
     cause: step === 'answer' && why.includes('empty') ? 'reasoning-consumes-output' : 'unknown',
     node,
     title: `The model on ${node} does not answer as it should: ${why}`,
