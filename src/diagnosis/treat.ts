@@ -1,24 +1,15 @@
 import type { Evidence } from '../domain/evidence.ts';
-import type { NodeFacts } from '../domain/facts.ts';
 import { type Finding, STAGES, type Treatment } from '../domain/finding.ts';
-import type { EngineName, Recipe } from '../domain/recipe.ts';
+import type { EngineName } from '../domain/recipe.ts';
 import { remedies } from '../knowledge/remedies/index.ts';
-import { REMEDY_BOUND } from '../knowledge/remedies/remedy.ts';
+import { REMEDY_BOUND, type RemedyInput } from '../knowledge/remedies/remedy.ts';
 import { diagnose, failed } from './diagnose.ts';
 
 /** A remedy that was applied in this run. */
 export type Tried = { readonly engine: EngineName; readonly remedy: string; readonly cause: string };
 
-export type TreatInput = {
-  /** The effective recipe of the failed attempt, earlier edits folded in. */
-  readonly recipe: Recipe;
-  readonly engine: EngineName;
-  readonly finding: Finding;
-  /** The newest look. */
-  readonly facts: readonly NodeFacts[];
-  readonly evidence: Evidence;
-  readonly tried: readonly Tried[];
-};
+/** What a remedy sees, and what was tried in this run so far. */
+export type TreatInput = RemedyInput & { readonly tried: readonly Tried[] };
 
 /**
  * The cure to try next, or undefined where none is left for this cause with this engine. Each remedy is tried once
