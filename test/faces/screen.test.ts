@@ -4,7 +4,10 @@ import { createLiveView } from '../../src/faces/cli/live-screen.ts';
 import { storyEvents } from '../pretend/story-events.ts';
 import './golden.ts';
 
-/** As much of a terminal as the view uses: cursor up, erase below, newline at the bottom scrolls. */
+/**
+ * As much of a terminal as the view uses: cursor up, erase below, erase a row, newline at the bottom scrolls. As in
+ * tmux, what is erased from the first row of the screen on stays in the history.
+ */
 function terminal(columns: number, rows: number) {
   const lines: string[] = [''];
   let row = 0;
@@ -19,7 +22,10 @@ function terminal(columns: number, rows: number) {
         /\x1b\[(\d+)A|(\x1b\[[?\d;]*[a-zA-Z]|\r)|([^\x1b\r]+)/g,
       )) {
         if (up !== undefined) row = Math.max(0, lines.length - screen.rows, row - Number(up));
-        else if (other === '\x1b[J') lines.splice(row, lines.length, '');
+        else if (other === '\x1b[J') {
+          if (row > 0 && row === lines.length - screen.rows) row = lines.push('') - 1;
+          lines.splice(row, lines.length, '');
+        } else if (other === '\x1b[2K') lines[row] = '';
         else if (plain !== undefined) {
           for (const [index, part] of plain.split('\n').entries()) {
             if (index > 0) {
@@ -131,4 +137,23 @@ test('after a resize the drawing is made anew at the new width', async () => {
   const last = lines.findLastIndex((line) => line.includes('Ctrl-C'));
   expect(lines[last]?.length).toBeLessThanOrEqual(70);
   view.stop();
+});
+
+test('a drawing as high as the screen leaves no copies of itself in the history', async () => {
+  const { screen, lines } = terminal(80, 16);
+  let now = 0;
+  const view = createLiveView(screen, { LANG: 'C.UTF-8', NO_COLOR: '1' }, { now: () => now });
+  let state = blank;
+  for (const event of storyEvents.slice(0, -1)) {
+    const before = state;
+    state = fold(state, event);
+    now += 1000;
+    view.event(event, before, state);
+    view.live({ kind: 'lines', rank: 0, node: 'spark-a', lines: ['a', 'b', 'c', 'd', 'e', 'f', 'g'] });
+    await turn(1);
+  }
+  await turn(5);
+  expect(lines.filter((line) => line.includes('Ctrl-C'))).toHaveLength(1);
+  view.stop();
+  expect(lines.join('\n')).not.toContain('Ctrl-C');
 });

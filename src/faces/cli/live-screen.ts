@@ -54,23 +54,35 @@ export function createLiveView(
 
   const size = () => ({ columns: Math.max(20, screen.columns ?? 80), rows: Math.max(6, screen.rows ?? 24) });
 
-  /** Moves to the first row of what was drawn, counting rows that a narrower window has wrapped. */
-  const home = (): string => {
-    const { columns } = size();
-    const rows = drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(width(line) / columns)), 0);
-    return rows === 0 ? '' : `\x1b[${Math.min(rows, size().rows - 1)}A\r\x1b[J`;
+  /** Rows that the drawing takes, counting those that a narrower window has wrapped. */
+  const drawnRows = (): number => {
+    const { columns, rows } = size();
+    const taken = drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(width(line) / columns)), 0);
+    return Math.min(taken, rows - 1);
+  };
+
+  /**
+   * Moves to the first row of the drawing and writes over it, row by row. Erasing all below from there would be
+   * shorter, but where that is the whole screen tmux keeps what it erases, once per repaint, in its history.
+   */
+  const over = (lines: readonly string[]): string => {
+    const rows = drawnRows();
+    const left = Math.max(0, rows - lines.length);
+    return [
+      rows === 0 ? '' : `\x1b[${rows}A\r`,
+      ...lines.map((line) => `\x1b[2K${line}\n`),
+      left === 0 ? '' : `${'\x1b[2K\n'.repeat(left)}\x1b[${left}A`,
+    ].join('');
   };
 
   const paint = (): void => {
     timer = undefined;
     if (stopped || paused > 0) return;
     lastPaint = clock.now();
-    const printed = above.map((line) => `${line}\n`).join('');
-    above = [];
     const lines =
       state.startedAt === undefined ? [] : frame(state, live, { ...size(), now: lastPaint, color, unicode });
-    const text = lines.map((line) => `${line}\n`).join('');
-    screen.write(`${BEGIN}${home()}${printed}${text}${END}`);
+    screen.write(`${BEGIN}${over([...above, ...lines])}${END}`);
+    above = [];
     drawn = lines;
     schedule(CLOCK_MILLISECONDS);
   };
@@ -90,9 +102,8 @@ export function createLiveView(
   const erase = (): void => {
     if (timer !== undefined) clearTimeout(timer);
     timer = undefined;
-    const printed = above.map((line) => `${line}\n`).join('');
+    screen.write(`${over(above)}${SHOW_CURSOR}`);
     above = [];
-    screen.write(`${home()}${printed}${SHOW_CURSOR}`);
     drawn = [];
   };
 
