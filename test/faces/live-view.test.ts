@@ -150,3 +150,33 @@ test('in a low terminal log lines and legend go first, the ranks stay', () => {
   golden('live-80x16-weights', `${shown.join('\n')}\n`);
   expect(shown.some((line) => line.startsWith('1 spark-b'))).toBe(true);
 });
+
+test('the exit code of a rank that ended is shown whole, however narrow its column', () => {
+  const events = storyUntil(131).map((event) =>
+    event.type === 'rank-ended' ? { ...event, code: 137 } : event,
+  );
+  const shown = frame(foldAll(events), noLive, {
+    columns: 80,
+    rows: 24,
+    now: storyTime(131),
+    color: false,
+    unicode: true,
+  });
+  expect(shown.find((line) => line.startsWith('0 spark-a'))).toMatch(/✕ exit 137$/);
+});
+
+test('empty lines of a log take no row', () => {
+  const lines = ['a', '', 'b', ' ', 'c'].map((text) => ({ rank: 0, at: storyTime(172), text }));
+  const shown = frame(
+    foldAll(storyUntil(172)),
+    { ...noLive, lines },
+    {
+      columns: 80,
+      rows: 40,
+      now: storyTime(172),
+      color: false,
+      unicode: true,
+    },
+  );
+  expect(shown.filter((line) => line.startsWith('+')).map((line) => line.slice(-1))).toEqual(['a', 'b', 'c']);
+});

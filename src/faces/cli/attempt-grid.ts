@@ -81,7 +81,10 @@ function row(
   for (const column of COLUMNS) {
     const wide = column.columns || layout.weights;
     const at = STAGES.indexOf(column.stage);
-    line += fill(cell(rank, column.stage, { here, at, wide }, pen), wide, '');
+    const shown = cell(rank, column.stage, { here, at, wide }, pen);
+    // Nothing follows the cell in which a rank ended: it is shown whole, a cut exit code would be another one.
+    if (at === here && rank.ended) return line + shown;
+    line += fill(shown, wide, '');
     if (at === here && quiet) {
       const limit = quiet.limit === undefined ? '' : `, limit ${stopwatch(quiet.limit)}`;
       return (
@@ -95,7 +98,6 @@ function row(
         )
       );
     }
-    if (at === here && rank.ended) break;
   }
   return line.trimEnd();
 }

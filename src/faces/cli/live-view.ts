@@ -180,7 +180,8 @@ function steps(state: RunState, pen: Pen): readonly string[] {
 function logLines(state: RunState, live: LiveState, most: number, pen: Pen): readonly string[] {
   if (most <= 0) return [];
   const started = state.startedAt ? Date.parse(state.startedAt) : pen.now;
-  return live.lines.slice(-most).map((line) => {
+  const written = live.lines.filter((line) => line.text.trim() !== '');
+  return written.slice(-most).map((line) => {
     const since = `+${stopwatch(line.at - started)}`.padStart(5);
     return fill(
       `${since} ${line.rank}${pen.glyphs.gutter}${line.text.trim()}`,
