@@ -285,6 +285,24 @@ test('the consent question says who is stopped, how, and what comes back', () =>
   for (const line of text.split('\n')) expect(width(line)).toBeLessThanOrEqual(80);
 });
 
+test('a holder with a long name is told within the terminal, and its pid once', () => {
+  const state = foldAll(storyUntil(8));
+  const asked = state.asked ?? expect.fail('asked');
+  const steps = asked.steps.map((step) => ({
+    ...step,
+    target: {
+      ...step.target,
+      what:
+        step.target.kind === 'process'
+          ? `process ${step.target.pid} of user root`
+          : `container of image registry.example/${'a-long-name/'.repeat(4)}image:tag`,
+    },
+  }));
+  const text = consentText({ asked: { ...asked, steps }, plan: state.plan, facts: state.facts }, style);
+  for (const line of text.split('\n')) expect(width(line)).toBeLessThanOrEqual(80);
+  expect(text).not.toContain(', pid');
+});
+
 test('a user error says what, why, how to mend it, and whether anything was changed', () => {
   const error = new UserError(
     'lock-held',

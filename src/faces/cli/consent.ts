@@ -104,10 +104,14 @@ function row(
   const { paint, glyphs, columns } = style;
   const ran = target.ageSeconds === undefined ? '' : `, for ${age(target.ageSeconds)}`;
   const where = layout.severalNodes ? `${step.node}: ` : '';
-  const pid = target.kind === 'process' ? `, pid ${target.pid}` : '';
-  const lines = [
-    `${paint.strong(pad(String(index + 1), 2))} ${pad(target.name, layout.names)}  ${gib(target.bytes).padStart(9)}   ${where}${target.what}${pid}${ran}`,
-  ];
+  const known = target.kind !== 'process' || new RegExp(`\\b${target.pid}\\b`).test(target.what);
+  const pid = known ? '' : `, pid ${target.pid}`;
+  const head = `${paint.strong(pad(String(index + 1), 2))} ${pad(target.name, layout.names)}  ${gib(target.bytes).padStart(9)}   `;
+  const what = `${where}${target.what}${pid}${ran}`;
+  const beside = width(head) + width(what) <= columns;
+  const lines = beside
+    ? [`${head}${what}`]
+    : [head.trimEnd(), ...wrap(what, columns - 5).map((part) => `     ${part}`)];
   if (target.listens.length > 0) {
     lines.push(`     answers on port ${list(target.listens.map(String))}; who is connected is not known`);
   }
