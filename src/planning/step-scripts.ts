@@ -18,11 +18,13 @@ const TICKS = String.raw`ticks() {
 /** `alive PID TICKS`: that very process is there and no zombie. */
 const ALIVE = `${TICKS}\nalive() { [ "$(ticks "$1")" = "$2" ]; }`;
 
-/** `twins FILE`: "pid ticks" of every process with exactly that command line. */
+/** `twins FOLDER`: "pid ticks" of every process with exactly the command line and working folder recorded there. */
 const TWINS = String.raw`twins() {
-  for p in "$R"/proc/[0-9]*; do
-    # Through a pipe: the files of /proc say that they are empty, and cmp believes it.
-    cat "$p/cmdline" 2>/dev/null | cmp -s - "$1" || continue
+  sum=$(cksum <"$1/argv")
+  # One read of all: on a host with thousands of processes a comparison each takes many seconds.
+  cksum "$R"/proc/[0-9]*/cmdline 2>/dev/null | while read -r crc size file; do
+    p=${'$'}{file%/cmdline}
+    [ "$crc $size" = "$sum" ] && [ "$(readlink "$p/cwd")" = "$(cat "$1/cwd")" ] || continue
     p=${'$'}{p##*/}
     t=$(ticks "$p") && echo "$p $t"
   done
@@ -65,8 +67,8 @@ while alive "$1" "$2"; do
   if [ "$n" -ge 30 ]; then echo 'it is still there after SIGKILL' >&2; exit 1; fi
   sleep 1
 done
-# Others with the same command line are not this one, and do not stand for it when it is to be given back.
-if [ "$5" = record ]; then twins "$d/argv" >"$d/twins"; fi
+# Others that were started alike are not this one, and do not stand for it when it is to be given back.
+if [ "$5" = record ]; then twins "$d" >"$d/twins"; fi
 if [ "$n" -ge 20 ]; then echo 'it needed SIGKILL after 20 s'; else echo 'it ended on SIGTERM'; fi`;
 
 /** $1 step id, $2 home of the SSH user. Starts the recorded process in a session of its own, unless it runs already. */
@@ -81,7 +83,7 @@ d="$FL/undo/$1"
 # Those that ran beside it, and those that were given back for other steps.
 others=$(cat "$d/twins" 2>/dev/null; for o in "$FL"/undo/*/started; do [ "$o" = "$d/started" ] || cat "$o" 2>/dev/null; done)
 running() {
-  twins "$d/argv" >"$d/now"
+  twins "$d" >"$d/now"
   while read -r one; do
     printf '%s\n' "$others" | grep -Fqx "$one" && continue
     echo "$one" >"$d/started"

@@ -130,13 +130,16 @@ describe.each(shells.map((shell) => [shell.join(' '), shell] as const))('with %s
     expect(stop(second, 'aa02')).toBe('it ended on SIGTERM\n');
     expect(withArgv(whole)).toEqual([bystander]);
 
+    // A service with the same command line came back meanwhile, in a folder of its own.
+    const service = spawn(argv[0] ?? '', argv.slice(1), { cwd: '/', stdio: 'ignore', detached: true });
+    started.push(service.pid ?? 0);
     expect(run(shell, START_PROCESS_SH, ['aa02', home]).out).toBe('it runs again\n');
     expect(run(shell, START_PROCESS_SH, ['aa01', home]).out).toBe('it runs again\n');
     started.push(...withArgv(whole));
-    expect(withArgv(whole)).toHaveLength(3);
+    expect(withArgv(whole)).toHaveLength(4);
     expect(run(shell, START_PROCESS_SH, ['aa01', home]).out).toBe('it runs already\n');
     expect(run(shell, START_PROCESS_SH, ['aa02', home]).out).toBe('it runs already\n');
-    expect(withArgv(whole)).toHaveLength(3);
+    expect(withArgv(whole)).toHaveLength(4);
     for (const pid of withArgv(whole)) process.kill(pid, 'SIGKILL');
     rmSync(join(home, '.firstlight'), { recursive: true });
   });
