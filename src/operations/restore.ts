@@ -45,17 +45,17 @@ export async function giveBack(world: World, ids: readonly string[]): Promise<An
           { id, node, title, phase: 'restore', kind: 'give-back', undo: 'nothing' },
           async () => {
             const ran = await runUndo(inside.hosts.of(node), { id, sudo }, { signal: whole });
-            const wants = ran.kind === 'refused' && ran.why === 'sudo-needs-password';
+            const wants = ran.kind === 'refused' ? ran.why : undefined;
             return { ...endOf(ran), wants };
           },
         );
         if (end.result !== 'done') missing += 1;
-        if (end.wants) {
-          return {
-            outcome: 'consent-needed',
-            why: `${title} on ${node} needs sudo's password; give it on a terminal, or with --sudo-password-file ${node}=FILE`,
-            exit: 2,
-          };
+        if (end.wants !== undefined) {
+          const why =
+            end.wants === 'sudo-needs-password'
+              ? `${title} on ${node} needs sudo's password; give it on a terminal, or with --sudo-password-file ${node}=FILE`
+              : `${title} on ${node} needs root, and sudo did not let it: ${end.text}`;
+          return { outcome: 'consent-needed', why, exit: 2 };
         }
       }
       const unseen = unreachedSentences(facts);
