@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { downAfterEach, endOf, of, openLab, owedOn } from './lab.ts';
 import { looks } from './processes.ts';
@@ -27,7 +28,17 @@ describe('Ctrl-C', () => {
         { id: stopping.id, result: 'done' },
       ]);
       expect(owedOn(lab, 'spark-b')).toHaveLength(1);
+      expect(end.owed.map((one) => one.title)).toEqual(owedOn(lab, 'spark-b'));
+      expect(end.owed.map((one) => one.title)).toEqual(owedOn(lab, 'spark-b'));
       expect(looks(lab.folder).flatMap((host) => host.engines)).toEqual([]);
+
+      // Without the right password nothing is given back, and it stays owed.
+      const wrong = lab.file('wrong-password');
+      writeFileSync(wrong, 'southern-dark\n', { mode: 0o600 });
+      const refused = await lab.run(['restore', '--json'], { FIRSTLIGHT_SUDO_PASSWORD_FILE: wrong });
+      expect(refused.code).toBe(2);
+      expect(endOf(refused.events)).toMatchObject({ outcome: 'consent-needed', owed: [{ node: 'spark-b' }] });
+      expect(endOf(refused.events).why).toContain('does not accept that password');
 
       const restored = await lab.run(['restore', '--json']);
       expect(endOf(restored.events).outcome).toBe('restored');
