@@ -64,7 +64,14 @@ function readLines(world: World, run: string, filter: Filter): { attempt: number
   const known = state.attempts.find((candidate) => candidate.attempt === attempt);
   if (known === undefined && last > 0)
     throw new UserError('bad-input', `run ${run} has no attempt ${attempt}`, `it has 1 to ${last}`);
-  const ranks = (known?.ranks ?? []).filter((rank) => filter.rank === undefined || rank.rank === filter.rank);
+  const all = known?.ranks ?? [];
+  const ranks = all.filter((rank) => filter.rank === undefined || rank.rank === filter.rank);
+  if (ranks.length === 0 && all.length > 0)
+    throw new UserError(
+      'bad-input',
+      `run ${run} has no rank ${filter.rank}`,
+      `its ranks are: ${all.map((rank) => rank.rank).join(', ')}`,
+    );
   const stages = events.flatMap((event) =>
     event.type === 'rank-stage' && event.attempt === attempt ? [event] : [],
   );
