@@ -15,7 +15,7 @@ import { unreachedSentences } from './unreached-sentences.ts';
 /** `firstlight down`: stops the ranks that firstlight started, head first; with --restore gives back what was stopped for them. */
 export const down: Operation<typeof inputs.down> = {
   name: 'down',
-  summary: 'stop what firstlight started, and give back what it stopped',
+  summary: 'stop what firstlight started; with --restore also give back what it stopped',
   effect: 'changes',
   input: inputs.down,
   async run(input, world) {

@@ -5,7 +5,8 @@ const recipeFile = z.string().describe('recipe file').meta({ positional: true })
 const ids = z
   .array(z.string())
   .default([])
-  .describe('steps you allow, by the ids that plan shows; comma-separated or repeated');
+  .describe('steps you allow, by the ids that plan shows; comma-separated or repeated')
+  .meta({ value: 'ID,…' });
 const runId = z.string().optional().describe('run number; the latest if left out').meta({ positional: true });
 
 /** Input of every operation: the CLI's flags, and later the HTTP and MCP schemas, come from these. */
@@ -18,9 +19,13 @@ export const inputs = {
       .meta({ positional: true, example: 'spark-a=aurora@10.1.230.180 spark-b=192.168.200.13,jump=spark-a' }),
     name: z.string().default('sparks').describe('name of the cluster'),
     user: z.string().optional().describe('user on every node'),
-    sshConfig: z.string().optional().describe('an ssh_config file to include'),
+    sshConfig: z.string().optional().describe('an ssh_config file to include').meta({ value: 'FILE' }),
     force: z.boolean().default(false).describe('write over an existing file'),
-    probe: z.boolean().default(true).describe('look at the hosts before writing'),
+    probe: z
+      .boolean()
+      .default(true)
+      .describe('look at the hosts before writing')
+      .meta({ without: 'write it without looking at the hosts' }),
   }),
   check: z.strictObject({
     recipe: recipeFile.optional().meta({ positional: true, example: 'recipe.yaml' }),
@@ -33,21 +38,25 @@ export const inputs = {
   up: z.strictObject({
     recipe: recipeFile.meta({ positional: true, example: 'recipe.yaml' }),
     consent: ids,
-    plan: z.string().optional().describe('go on only while the plan has this digest'),
+    plan: z
+      .string()
+      .optional()
+      .describe('go on only while the plan has this digest')
+      .meta({ value: 'DIGEST' }),
     replace: z.boolean().default(false).describe('stop ranks of ours that serve another recipe'),
     wait: z.boolean().default(false).describe('wait for consent that is given elsewhere'),
   }),
   status: z.strictObject({}),
   logs: z.strictObject({
     run: runId.meta({ positional: true, example: '14 --rank 1 --stage weights' }),
-    attempt: z.coerce.number().int().optional().describe('attempt; the last if left out'),
-    rank: z.coerce.number().int().optional().describe('one rank only'),
+    attempt: z.coerce.number().int().min(1).optional().describe('attempt; the last if left out'),
+    rank: z.coerce.number().int().min(0).optional().describe('one rank only'),
     stage: z
       .string()
       .optional()
       .describe('one stage only: start, rendezvous, weights, kv, graphs, warmup, serving'),
-    line: z.coerce.number().int().optional().describe('around this line of the rank (needs --rank)'),
-    tail: z.coerce.number().int().optional().describe('the last N lines only'),
+    line: z.coerce.number().int().min(1).optional().describe('around this line of the rank (needs --rank)'),
+    tail: z.coerce.number().int().min(1).optional().describe('the last N lines only'),
     follow: z.boolean().default(false).describe('go on as lines come'),
   }),
   runs: z.strictObject({

@@ -57,8 +57,8 @@ test('every command has a help with its flags, their meaning and an example', as
   expect(logs.stdout).toContain('--rank <N>');
   expect(logs.stdout).toContain('one rank only');
   const init = await run(['init', '--help'], all);
-  expect(init.stdout).toContain('--ssh-config <SSH-CONFIG>');
-  expect(init.stdout).toContain('--no-probe');
+  expect(init.stdout).toContain('--ssh-config <FILE>');
+  expect(init.stdout).toMatch(/--no-probe +write it without looking at the hosts/);
 });
 
 test('the version is printed with exit 0', async () => {

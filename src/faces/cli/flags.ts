@@ -11,6 +11,10 @@ export type Field = {
   readonly positional: boolean;
   readonly description: string;
   readonly example: string | undefined;
+  /** What stands for the value in the help: FILE, DIGEST; the flag's own name if left out. */
+  readonly value: string | undefined;
+  /** What it means to leave out a flag that holds by itself, for `--no-…`. */
+  readonly without: string | undefined;
   readonly choices: readonly string[] | undefined;
   readonly fallback: unknown;
 };
@@ -23,6 +27,8 @@ const property = z.looseObject({
   enum: z.array(z.string()).optional(),
   positional: z.boolean().optional(),
   example: z.string().optional(),
+  value: z.string().optional(),
+  without: z.string().optional(),
   short: z.string().optional(),
 });
 const objectSchema = z.looseObject({
@@ -42,6 +48,8 @@ export function fieldsOf(schema: z.ZodType): readonly Field[] {
     positional: value.positional ?? false,
     description: value.description ?? '',
     example: value.example,
+    value: value.value,
+    without: value.without,
     choices: value.enum,
     fallback: value.default,
   }));
@@ -69,9 +77,10 @@ function optionOf(field: Field): Option {
   const needed = field.required ? ' (needed)' : '';
   const text = `${field.description}${needed}`;
   if (field.kind === 'boolean') {
-    return new Option(`${short}--${field.fallback === true ? 'no-' : ''}${field.flag}`, text);
+    if (field.fallback !== true) return new Option(`${short}--${field.flag}`, text);
+    return new Option(`${short}--no-${field.flag}`, field.without ?? `do not ${text}`);
   }
-  const value = field.kind === 'number' ? 'N' : field.flag.toUpperCase();
+  const value = field.value ?? (field.kind === 'number' ? 'N' : field.flag.toUpperCase());
   const option = new Option(`${short}--${field.flag} <${value}>`, text);
   if (field.choices) option.choices([...field.choices]);
   if (field.kind === 'number') option.argParser(numberOf);
