@@ -92,7 +92,8 @@ export type DiagnoseReport = {
   readonly kind: 'diagnose';
   /** Empty for logs of a pair that was launched by hand. */
   readonly run: string;
-  readonly findings: readonly Finding[];
+  /** With the attempt of the run in which each was made. */
+  readonly findings: readonly (Finding & { readonly attempt?: number })[];
   readonly engine?: EngineName;
   /** The log files that were read instead of a run; `silentSeconds` since the file last changed. */
   readonly logs?: readonly {

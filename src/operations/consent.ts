@@ -11,6 +11,8 @@ export type ConsentQuestion = {
   /** Ids allowed on the command line. */
   readonly given: readonly string[];
   readonly wait: boolean;
+  /** The recipe's file, for the command that allows them. */
+  readonly file: string;
 };
 
 /**
@@ -62,9 +64,14 @@ export async function consentTo(
   const refused = missing.some((step) => state.refused.includes(step.id));
   return {
     outcome: 'consent-needed',
-    why: `${refused ? 'Consent was not given' : 'Consent is needed'} to ${names}. Nothing of these was stopped. Allow them: firstlight up … --consent ${missing.map((step) => step.id).join(',')}`,
+    why: `${refused ? 'Consent was not given' : 'Consent is needed'} to ${names}. Nothing of these was stopped. Allow them: firstlight up ${quoted(question.file)} --consent ${missing.map((step) => step.id).join(',')}`,
     exit: 2,
   };
+}
+
+/** A path as a shell takes it. */
+function quoted(path: string): string {
+  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 function asAsked(step: Step) {

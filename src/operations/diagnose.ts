@@ -1,4 +1,3 @@
-import type { Finding } from '../domain/finding.ts';
 import { UserError } from '../domain/user-error.ts';
 import { diagnoseLogs } from './diagnose-logs.ts';
 import { inputs } from './inputs.ts';
@@ -23,7 +22,7 @@ export const diagnoseRun: Operation<typeof inputs.diagnose> = {
         'firstlight diagnose --log head=head.log --follow',
       );
     const found = findRun(world.journal, input.run, isUp);
-    const findings: Finding[] = found.events.flatMap((event) =>
+    const findings = found.events.flatMap((event) =>
       event.type === 'finding' && event.final ? [event] : [],
     );
     return { report: { kind: 'diagnose', run: found.run, findings }, exit: 0 };

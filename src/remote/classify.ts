@@ -104,7 +104,7 @@ export function failureOf(symptom: Symptom, place: Place, text: string): Unreach
     case 'refused':
       return say(
         `${node} (${address}) refuses the connection${from}: no SSH server listens there.`,
-        `On ${node}'s console: sudo systemctl start ssh; or mend the port in the cluster file`,
+        `Mend the port in the cluster file, or on ${node}'s console: sudo systemctl start ssh`,
       );
     case 'timeout-connect':
       return say(

@@ -329,3 +329,67 @@ test('in ASCII nothing of ours is beyond ASCII', () => {
   ];
   for (const text of texts) expect(text).toMatch(/^[\x20-\x7e\n]*$/);
 });
+
+test('a finding of an earlier attempt is shown with the command that finds its line there', () => {
+  const [finding] = storyUntil(200).flatMap((event) =>
+    event.type === 'finding' && event.final ? [event] : [],
+  );
+  if (finding === undefined) expect.fail('a finding');
+  const report: Report = { kind: 'diagnose', run: '3', findings: [finding] };
+  const text = renderReport(report, style, { why: false, streamed: false });
+  const quote = finding.quotes[0];
+  expect(text).toContain(
+    `firstlight logs 3 --attempt ${finding.attempt} --rank ${quote?.rank} --line ${quote?.line}`,
+  );
+});
+
+test('a node with a finding about something else still says what memory it has', () => {
+  const items: CheckReport['items'] = [
+    { level: 'warning', topic: 'names', node: 'spark-b', title: 'a warning', remedy: undefined },
+    {
+      level: 'fine',
+      topic: 'memory',
+      node: 'spark-b',
+      title: '36.1 of 119.7 GiB available.',
+      remedy: undefined,
+    },
+    { level: 'fine', topic: 'ssh', node: 'spark-b', title: 'It answered.', remedy: undefined },
+  ];
+  const text = renderReport({ ...check, items }, style, { why: false, streamed: false });
+  expect(text).toContain('✓ memory   36.1 of 119.7 GiB available.');
+  expect(text).not.toContain('It answered');
+});
+
+test('memory that could not be reckoned is no zero', () => {
+  const memory = storyPlan.memory.map((node) => ({
+    ...node,
+    weightsBytes: 0,
+    kvBytes: 0,
+    engineBytes: 0,
+    graphsBytes: 0,
+    sumBytes: 0,
+    canGetAfterClearingBytes: 0,
+    verdict: 'unknown' as const,
+  }));
+  const report: Report = { kind: 'plan', plan: { ...storyPlan, memory }, facts };
+  const text = renderReport(report, style, { why: false, streamed: false });
+  expect(text).toMatch(/spark-a( +\?){6} +unknown/);
+});
+
+test('the command that gives the consent stands alone, to be copied', () => {
+  const events = storyUntil(8);
+  const ended = fold(foldAll(events), {
+    v: 1,
+    seq: 99,
+    run: '14',
+    at: '2026-11-12T10:02:50.000Z',
+    type: 'run-ended',
+    outcome: 'consent-needed',
+    why: 'Consent is needed to 7f3a. Allow them: firstlight up my.yaml --consent 7f3a',
+    exit: 2,
+    owed: [],
+  });
+  const lines = renderRun(ended, style).split('\n');
+  expect(lines).toContain('Why      Consent is needed to 7f3a.');
+  expect(lines).toContain('Do       firstlight up my.yaml --consent 7f3a');
+});

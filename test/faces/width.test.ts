@@ -27,8 +27,14 @@ test('truncate never exceeds the columns and closes the colours that it cut', ()
 test('words are wrapped, a line that fits keeps its spaces, a command stays whole', () => {
   expect(wrap('a  b', 10)).toEqual(['a  b']);
   expect(wrap('one two three', 8)).toEqual(['one two', 'three']);
+  expect(wrap('1a46  Start it again', 12)).toEqual(['1a46  Start', 'it again']);
   const command = 'rsync -a spark-a:/home/aurora/models/Qwen3.5/ /home/aurora/models/Qwen3.5/';
   expect(wrapAdvice(`copy it there: ${command}`, 40)).toEqual(['copy it there:', command]);
+});
+
+test('a sentence that begins with a command is wrapped like any other', () => {
+  const sentence = 'firstlight up --replace stops it first; firstlight down stops it for good.';
+  expect(wrapAdvice(`do: ${sentence}`, 60)).toEqual(wrap(`do: ${sentence}`, 60));
 });
 
 test('escape sequences, control characters and turned text are taken out', () => {

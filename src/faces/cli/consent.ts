@@ -40,6 +40,7 @@ export async function askConsent(
   for (;;) {
     io.write(`${finish(promptOf(safe.asked, style), style).trimEnd()} `);
     const line = await io.readLine(signal);
+    if (line === undefined) io.write('\n'); // Ctrl-D leaves the cursor behind the question
     const read = readAnswer(line ?? '', safe.asked.steps);
     if (read.kind === 'answer') return read.answer;
     io.write(

@@ -22,3 +22,14 @@ export function quoteLines(quotes: readonly Quote[], style: Style): readonly str
     });
   });
 }
+
+/** The command that shows a quoted line: in the attempt in which it was found, which need not be the last. */
+export function quotedLine(
+  run: string,
+  { attempt, quotes }: { readonly attempt?: number; readonly quotes: readonly Quote[] },
+): string {
+  const quote = quotes[0];
+  if (quote === undefined) return '';
+  const which = attempt === undefined ? '' : ` --attempt ${attempt}`;
+  return `firstlight logs ${run}${which} --rank ${quote.rank} --line ${quote.line}`;
+}

@@ -45,9 +45,15 @@ function node(facts: NodeFacts, report: CheckReport, names: number, style: Style
     return [first, ...lines.slice(1).map((line) => `${' '.repeat(names + 3)}${line}`), ...more];
   }
   const head = `${name} ${about(facts, glyphs.dot)}`;
-  const shown = style.verbose ? items : bad;
+  // What memory there is belongs to every picture of a node, unless a sentence about it says so already.
+  const told = bad.some((item) => item.topic === 'memory');
+  const shown = style.verbose
+    ? items
+    : items.filter((item) => item.level !== 'fine' || (item.topic === 'memory' && !told));
   return [
-    head.trimEnd(),
+    ...wrap(head.trimEnd(), style.columns).map((line, index) =>
+      index === 0 ? line : `${' '.repeat(names + 1)}${line}`,
+    ),
     ...shown.flatMap((item) => [
       ...itemLines(item, style),
       ...(item.topic === 'memory' && item.level === 'blocks' ? holders(facts, item) : []),

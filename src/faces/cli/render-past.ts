@@ -1,12 +1,11 @@
 import type { Event } from '../../domain/event.ts';
-import type { Finding } from '../../domain/finding.ts';
 import type { DiagnoseReport, LogsReport, RunsReport, ShowReport } from '../../domain/report.ts';
 import { blank, fold } from '../../domain/run-state.ts';
 import { STAGE_WORDS } from '../../domain/run-words.ts';
 import { age, list, plural, stopwatch, when } from '../../domain/units.ts';
 import { labelled, spread, table } from './labelled.ts';
 import { plainLine } from './plain.ts';
-import { quoteLines } from './quotes.ts';
+import { quotedLine, quoteLines } from './quotes.ts';
 import { renderRun } from './render-run.ts';
 import type { Style } from './style.ts';
 import { finish } from './style.ts';
@@ -135,8 +134,10 @@ function renderLogFiles(
   );
 }
 
+type Found = DiagnoseReport['findings'][number];
+
 /** One finding as the parts a person reads; `run` is empty where it was none of ours. */
-function findingLines(finding: Finding, run: string, style: Style): readonly string[] {
+function findingLines(finding: Found, run: string, style: Style): readonly string[] {
   const { glyphs, paint } = style;
   const unknown = finding.cause === 'unknown';
   const mark = unknown ? glyphs.unknown : paint.bad(glyphs.failed);
@@ -150,7 +151,6 @@ function findingLines(finding: Finding, run: string, style: Style): readonly str
       : `rank ${finding.rank}${finding.role ? ` (${finding.role})` : ''}`,
     finding.stage ? `during ${STAGE_WORDS[finding.stage]}` : undefined,
   ].filter((part) => part !== undefined);
-  const quote = finding.quotes[0];
   return [
     ...spread(`${mark} ${paint.strong(title)}`, paint.quiet(run === '' ? 'by hand' : `run ${run}`), style),
     ...labelled(
@@ -163,10 +163,6 @@ function findingLines(finding: Finding, run: string, style: Style): readonly str
     ...quoteLines(finding.quotes, style),
     ...labelled('Then', finding.consequences, style),
     ...labelled('Do', finding.advice, style),
-    ...labelled(
-      'More',
-      quote && run !== '' ? [`firstlight logs ${run} --rank ${quote.rank} --line ${quote.line}`] : [],
-      style,
-    ),
+    ...labelled('More', run === '' ? [] : [quotedLine(run, finding)], style),
   ];
 }

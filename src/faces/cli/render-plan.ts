@@ -20,10 +20,7 @@ export function renderPlan(report: PlanReport, style: Style, options: { readonly
       ...memory(plan, style, why),
       ...(why ? rules(plan, style) : []),
       ...plan.warnings.flatMap((warning) => [
-        ...wrap(
-          `${style.glyphs.slow} ${warning.node ? `${warning.node}: ` : ''}${warning.title}`,
-          style.columns,
-        ),
+        ...wrap(`${style.glyphs.slow} ${at(warning)}${warning.title}`, style.columns),
         ...wrapAdvice(`do: ${warning.advice}`, style.columns - 2).map((line) => `  ${line}`),
       ]),
       ...(style.verbose ? plan.phases.flatMap((phase) => phase.services.flatMap(serviceLines)) : []),
@@ -56,7 +53,7 @@ function heading(plan: Plan, style: Style): readonly string[] {
 function blockers(plan: Plan, style: Style): readonly string[] {
   const { glyphs, paint, columns } = style;
   return plan.blockers.flatMap((blocker) => {
-    const title = wrap(`${blocker.node ? `${blocker.node}: ` : ''}${blocker.title}`, columns - 4);
+    const title = wrap(`${at(blocker)}${blocker.title}`, columns - 4);
     return [
       ...title.map((line, index) => (index === 0 ? `${paint.bad(glyphs.failed)} ${line}` : `  ${line}`)),
       ...blocker.advice.flatMap((advice) =>
@@ -64,6 +61,11 @@ function blockers(plan: Plan, style: Style): readonly string[] {
       ),
     ];
   });
+}
+
+/** "spark-a: ", where the sentence does not name its node itself. */
+function at({ node, title }: { readonly node: string | undefined; readonly title: string }): string {
+  return node === undefined || title.includes(node) ? '' : `${node}: `;
 }
 
 type Row = {
@@ -139,12 +141,13 @@ function memory(plan: Plan, style: Style, why: boolean): readonly string[] {
     ['memory per node, GiB', 'weights', '     KV', ' engine', ' graphs', '    sum', 'can get', ''],
     ...plan.memory.map((node) => [
       `  ${node.node}`,
-      right(node.weightsBytes),
-      right(node.kvBytes),
-      right(node.engineBytes),
-      right(node.graphsBytes),
-      right(node.sumBytes),
-      right(node.canGetAfterClearingBytes),
+      // Unknown is not zero: what could not be reckoned is no number.
+      ...[node.weightsBytes, node.kvBytes, node.engineBytes, node.graphsBytes, node.sumBytes].map((bytes) =>
+        node.verdict === 'unknown' && bytes === 0 ? '?'.padStart(7) : right(bytes),
+      ),
+      node.verdict === 'unknown' && node.canGetAfterClearingBytes === 0
+        ? '?'.padStart(7)
+        : right(node.canGetAfterClearingBytes),
       node.verdict === 'fits'
         ? paint.ok(VERDICT.fits)
         : node.verdict === 'does-not-fit'

@@ -5,9 +5,10 @@ import type { RemedyState, RunState } from '../../domain/run-state.ts';
 import { edit } from '../../domain/run-words.ts';
 import { gibNumber, list, plural, rate, stopwatch } from '../../domain/units.ts';
 import { labelled, spread, table } from './labelled.ts';
-import { quoteLines } from './quotes.ts';
+import { quotedLine, quoteLines } from './quotes.ts';
 import type { Style } from './style.ts';
 import { finish } from './style.ts';
+import { width } from './width.ts';
 
 /** The end of up, down or restore: what came of it, why, what is owed, what to type next. */
 export function renderRun(state: RunState, style: Style): string {
@@ -113,7 +114,8 @@ function failed(state: RunState, style: Style): readonly string[] {
   const finding = state.finding;
   const explained = ended?.outcome === 'not-serving' && finding !== undefined;
   const sure = finding && finding.confidence >= 0.9 ? 'sure' : 'likely';
-  const why = explained && finding.why !== '' ? `${sure}: ${lowerFirst(finding.why)}` : (ended?.why ?? '');
+  const [said = ''] = (ended?.why ?? '').split(ALLOW);
+  const why = explained && finding.why !== '' ? `${sure}: ${lowerFirst(finding.why)}` : said;
   return [
     ...labelled('Why', [why], style),
     ...(explained ? quoteLines(finding.quotes, style) : []),
@@ -122,7 +124,7 @@ function failed(state: RunState, style: Style): readonly string[] {
     ...labelled('Do', explained ? finding.advice : advice(state), style),
     ...labelled('State', [stateNow(state)], style),
     ...labelled('Owed', owed(state, ': firstlight restore'), style),
-    ...labelled('More', [more(state, explained ? finding : undefined)], style),
+    ...labelled('More', more(state, explained ? finding : undefined, style), style),
   ];
 }
 
@@ -159,7 +161,12 @@ function cure(engine: string, remedy: RemedyState, style: Style): readonly strin
   return [engine, what, result];
 }
 
+/** Where the reason of a run that lacks consent turns to the command that gives it. */
+const ALLOW = / Allow them: /;
+
 function advice(state: RunState): readonly string[] {
+  const [, command] = (state.ended?.why ?? '').split(ALLOW);
+  if (command !== undefined) return [command];
   const steps = state.plan?.phases.flatMap((phase) => phase.steps) ?? [];
   const open = steps.filter((step) => step.needsConsent && !state.consented.includes(step.id));
   if (state.ended?.outcome !== 'consent-needed' || open.length === 0) return [];
@@ -182,10 +189,17 @@ function stateNow(state: RunState): string {
   return [ours, had].filter((part) => part !== '').join(' ');
 }
 
-function more(state: RunState, finding: Finding | undefined): string {
-  const quote = finding?.quotes[0];
-  const line = quote ? `firstlight logs ${state.run} --rank ${quote.rank} --line ${quote.line}    ` : '';
-  return `${line}firstlight show ${state.run}`;
+/** The commands that show more; a later attempt than that of the finding makes its number necessary. */
+function more(state: RunState, finding: Finding | undefined, style: Style): readonly string[] {
+  const attempt = state.attempts.findLast((one) => one.finding === finding)?.attempt;
+  const latest = attempt === undefined || attempt === state.attempts.at(-1)?.attempt;
+  const quotes = finding?.quotes ?? [];
+  const commands = [
+    quotedLine(state.run, latest ? { quotes } : { quotes, attempt }),
+    `firstlight show ${state.run}`,
+  ].filter((command) => command !== '');
+  const together = commands.join('    ');
+  return width(together) + 9 <= style.columns ? [together] : commands;
 }
 
 function closed(state: RunState, style: Style): readonly string[] {

@@ -56,9 +56,9 @@ export function wrap(text: string, columns: number): readonly string[] {
       continue;
     }
     let line = '';
-    for (const word of paragraph.split(/ +/)) {
+    for (const [, gap = '', word = ''] of paragraph.matchAll(/( *)([^ ]+)/g)) {
       if (line === '') line = word;
-      else if (width(line) + 1 + width(word) <= columns) line += ` ${word}`;
+      else if (width(line) + gap.length + width(word) <= columns) line += `${gap}${word}`;
       else {
         lines.push(line);
         line = word;
@@ -72,11 +72,14 @@ export function wrap(text: string, columns: number): readonly string[] {
 const COMMAND =
   /^(.*?[:;]\s+)((?:firstlight|ssh|ssh-copy-id|ssh-keygen|rsync|scp|sudo|docker|podman|systemctl|hf|cp|mkdir|chmod)\s.*)$/s;
 
+/** `firstlight up --replace stops it first; …`: a sentence about a command, and none to be copied. */
+const SENTENCE = /[a-z]\.$|; [a-z]+ [a-z]/;
+
 /** As `wrap`, but a command at the end of the sentence stands whole on a line of its own, to be copied. */
 export function wrapAdvice(text: string, columns: number): readonly string[] {
   const parts = width(text) > columns ? COMMAND.exec(text) : null;
   const [, prose, command] = parts ?? [];
-  if (prose === undefined || command === undefined) return wrap(text, columns);
+  if (prose === undefined || command === undefined || SENTENCE.test(command)) return wrap(text, columns);
   return [...wrap(prose.trimEnd(), columns), ...command.split('\n')];
 }
 

@@ -19,11 +19,18 @@ export async function clear(
     facts,
   }: { readonly phase: Phase; readonly plan: Plan; readonly facts: readonly NodeFacts[] },
 ): Promise<Move> {
-  const { world, recorder, input } = up;
+  const { world, recorder, input, file } = up;
   const back = phase.steps.find((step) => (before.stopped.get(keyOf(step)) ?? 0) >= MOST_STOPS);
   if (back?.target !== undefined) return cameBack(up, before, back, back.target);
   const { consent, wait } = input;
-  const unallowed = await consentTo(world, recorder, { phase, next: plan, facts, given: consent, wait });
+  const unallowed = await consentTo(world, recorder, {
+    phase,
+    next: plan,
+    facts,
+    given: consent,
+    wait,
+    file: file.file,
+  });
   if (unallowed !== undefined) return ended(unallowed);
   const rootless = await haveRoot(up, before, phase, facts);
   if (rootless !== undefined) return rootless;
