@@ -87,7 +87,15 @@ function waiting(
 function clearing(state: RunState, now: number): NowLine {
   const running = state.steps.findLast((step) => step.result === 'running');
   const done = state.steps.filter((step) => step.result !== 'running').length;
-  if (!running) return say('◔', 'Clearing the nodes', `${plural(done, 'step')} done`);
+  if (!running) {
+    const doing =
+      state.operation === 'restore'
+        ? 'Giving back what was stopped'
+        : state.operation === 'down'
+          ? 'Stopping what runs'
+          : 'Clearing the nodes';
+    return say('◔', doing, `${plural(done, 'step')} done`);
+  }
   const since = stopwatch(now - Date.parse(running.startedAt));
   return say('◔', `On ${running.node}: ${running.title}`, `for ${since}; ${plural(done, 'step')} done`);
 }
@@ -214,7 +222,7 @@ function ended(state: RunState): NowLine {
         owedNext(owed),
       );
     default:
-      return say('', why || 'Ended', owedNext(owed));
+      return say('', upperFirst(why) || 'Ended', owedNext(owed));
   }
 }
 

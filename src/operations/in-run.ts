@@ -124,10 +124,11 @@ async function lockNodes(world: World, nodes: readonly Node[], run: string) {
 }
 
 function cancelledWhy(recorder: Recorder): string {
-  const launched = recorder
-    .state()
-    .attempts.some((attempt) => attempt.ranks.some((rank) => rank.ended === undefined));
-  return launched
-    ? 'left while the ranks run on; firstlight up takes it up again, firstlight down stops them'
-    : 'ended after the step that was running; nothing of ours runs';
+  const { attempts, steps } = recorder.state();
+  const launched = attempts.some((attempt) => attempt.ranks.some((rank) => rank.ended === undefined));
+  if (launched)
+    return 'left while the ranks run on; firstlight up takes it up again, firstlight down stops them';
+  // What an earlier run launched may run on: this one has only looked.
+  if (steps.length === 0) return 'ended by you before anything was changed';
+  return 'ended after the step that was running; nothing of ours runs';
 }

@@ -136,3 +136,24 @@ test('no sentence of the story is longer than the line', () => {
   });
   golden('now-line', lines.join(''));
 });
+
+test('a run that gives back says so between its steps too, and one that was ended begins as a sentence', () => {
+  const events = storyUntil(40).map((event) =>
+    event.type === 'run-started' ? { ...event, operation: 'restore' as const } : event,
+  );
+  const steps = foldAll(events);
+  const between = { ...steps, steps: steps.steps.filter((step) => step.result !== 'running') };
+  expect(nowLine(between, storyTime(40)).sentence).toBe('Giving back what was stopped');
+  const ended: RunState = {
+    ...blank,
+    startedAt: '2026-11-12T10:02:41.000Z',
+    ended: {
+      at: '2026-11-12T10:02:50.000Z',
+      outcome: 'cancelled',
+      why: 'ended by you before anything was changed',
+      exit: 1,
+      owed: [],
+    },
+  };
+  expect(nowLine(ended, 0).sentence).toBe('Ended by you before anything was changed');
+});

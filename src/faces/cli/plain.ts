@@ -42,7 +42,7 @@ function typeOf(event: Event): string {
 function textOf(event: Event, state: RunState): string | undefined {
   switch (event.type) {
     case 'run-started':
-      return `run ${event.run}: ${event.operation} ${event.recipe ?? ''} on ${event.cluster} (${event.nodes.join(', ')})`;
+      return `run ${event.run}: ${event.operation}${event.recipe === undefined ? '' : ` ${event.recipe}`} on ${event.cluster} (${event.nodes.join(', ')})`;
     case 'looked': {
       const unseen = event.facts.filter((facts) => !facts.reached).map((facts) => facts.node);
       const seen = `${plural(event.facts.length - unseen.length, 'node')} in ${brief(event.milliseconds)}`;
