@@ -1,5 +1,6 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { twoSparks } from '../../src/lab/stories/two-sparks.ts';
 import { downAfterEach, type Ended, endOf, type Lab, of, openLab, owedOn } from './lab.ts';
 import { looks } from './processes.ts';
 
@@ -109,6 +110,25 @@ describe('up on two-sparks', () => {
       const again = await lab.run(['up', 'recipe.yaml', '--json', '--plan', await digest()]);
       expect(endOf(again.events).outcome).toBe('consent-needed');
       expectNothingChanged(lab, again);
+    },
+    MINUTES,
+  );
+
+  it(
+    'does without dropping the page cache where sudo refuses, told once for each node',
+    async () => {
+      const hosts = twoSparks.hosts.map((host) => ({ ...host, holders: [] }));
+      const lab = await openLab({ ...twoSparks, hosts, recipe: { ...twoSparks.recipe, network: 'auto' } });
+      const wrong = lab.file('wrong-password');
+      writeFileSync(wrong, 'southern-dark\n', { mode: 0o600 });
+      const told = await lab.run(['up', 'recipe.yaml', '--json'], { FIRSTLIGHT_SUDO_PASSWORD_FILE: wrong });
+      const drops = of(told.events, 'step-ended').filter((step) => step.kind === 'drop-cache');
+      expect(drops.map(({ node, result }) => ({ node, result }))).toEqual([
+        { node: 'spark-a', result: 'failed' },
+        { node: 'spark-b', result: 'failed' },
+      ]);
+      // What the cache leaves free is enough to begin with, and the kernel gives up the rest by itself.
+      expect(endOf(told.events).outcome).toBe('serving');
     },
     MINUTES,
   );
