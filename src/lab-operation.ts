@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Event } from './domain/event.ts';
@@ -28,6 +28,8 @@ export const lab: Operation<typeof inputs.lab> = {
         ]);
       case 'down': {
         const folder = input.dir ?? labFolder();
+        if (!existsSync(join(folder, 'ssh_config')))
+          throw new UserError('bad-input', `there is no lab in ${folder}`, 'firstlight lab up two-sparks');
         await labDown(folder);
         return said(`The lab in ${folder} is down; its journal stays there.`, folder, []);
       }
@@ -41,14 +43,9 @@ export const lab: Operation<typeof inputs.lab> = {
           ...(input.seed === undefined ? {} : { seed: input.seed }),
         });
         return said(
-          `${story.title}\n${handle.story.hosts.map((host) => host.name).join(' and ')} run on this machine; ${folder} holds cluster.yaml and recipe.yaml.`,
-          folder,
-          [
-            `cd ${folder}`,
-            'export FIRSTLIGHT_HOME=$PWD/home FIRSTLIGHT_SUDO_PASSWORD_FILE=$PWD/sudo-password',
-            'firstlight up recipe.yaml',
-            `firstlight lab down --dir ${folder}`,
-          ],
+          `${story.title}\n${handle.story.hosts.map((host) => host.name).join(' and ')} run on this machine; ${handle.folder} holds cluster.yaml and recipe.yaml.`,
+          handle.folder,
+          nextInLab(handle.folder, process.env),
         );
       }
       case 'story': {
@@ -62,6 +59,31 @@ export const lab: Operation<typeof inputs.lab> = {
 
 function said(text: string, folder: string | undefined, next: readonly string[]): Answer {
   return { report: { kind: 'lab', text, folder, next }, exit: 0 };
+}
+
+/**
+ * What to type to play with a lab, from the folder in which one stands: where firstlight was called through npm it
+ * is on no PATH, and npx finds it in its own folder only.
+ */
+export function nextInLab(folder: string, env: NodeJS.ProcessEnv): readonly string[] {
+  const at = (name: string): string => word(join(folder, name));
+  return [
+    `export FIRSTLIGHT_CLUSTER=${at('cluster.yaml')}`,
+    `export FIRSTLIGHT_HOME=${at('home')}`,
+    `export FIRSTLIGHT_SUDO_PASSWORD_FILE=${at('sudo-password')}`,
+    `${called(env)} up ${at('recipe.yaml')}`,
+    `${called(env)} lab down --dir ${word(folder)}`,
+  ];
+}
+
+/** How firstlight was called: `npx firstlight`, and so it is called again; else by its name. */
+function called(env: NodeJS.ProcessEnv): string {
+  return env['npm_command'] === undefined ? 'firstlight' : 'npx firstlight';
+}
+
+/** A path as a shell takes it. */
+function word(path: string): string {
+  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 function findStory(name: string): Story {
@@ -121,7 +143,7 @@ async function tell(named: Story, input: StoryInput, outer: World): Promise<Answ
     if (serves) await up.run(wanted, world);
     if (story.expect.restored || serves) await down.run({ recipe: undefined, restore: true }, world);
     const missed = missing(story, events);
-    const home = join(folder, 'home');
+    const home = join(handle.folder, 'home');
     return {
       report: {
         kind: 'lab',
@@ -131,9 +153,10 @@ async function tell(named: Story, input: StoryInput, outer: World): Promise<Answ
             : `${story.name} did not end as it should: ${missed.join('; ')}.`,
         folder,
         next: [
-          `FIRSTLIGHT_HOME=${home} firstlight runs`,
-          `FIRSTLIGHT_HOME=${home} firstlight show 1`,
-          'firstlight lab up two-sparks',
+          `export FIRSTLIGHT_HOME=${word(home)}`,
+          `${called(process.env)} runs`,
+          `${called(process.env)} show 1`,
+          `${called(process.env)} lab up two-sparks`,
         ],
       },
       exit: missed.length === 0 ? 0 : 1,

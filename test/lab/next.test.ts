@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { nextInLab } from '../../src/lab-operation.ts';
+
+test('what to type next works from where one stands, with npx where npx was used', () => {
+  expect(nextInLab('/tmp/lab', { npm_command: 'exec' })).toEqual([
+    'export FIRSTLIGHT_CLUSTER=/tmp/lab/cluster.yaml',
+    'export FIRSTLIGHT_HOME=/tmp/lab/home',
+    'export FIRSTLIGHT_SUDO_PASSWORD_FILE=/tmp/lab/sudo-password',
+    'npx firstlight up /tmp/lab/recipe.yaml',
+    'npx firstlight lab down --dir /tmp/lab',
+  ]);
+  expect(nextInLab('/tmp/lab', {})).toContain('firstlight up /tmp/lab/recipe.yaml');
+});
+
+test('a folder with spaces is quoted for the shell', () => {
+  expect(nextInLab("/tmp/my lab's", {})).toContain(`firstlight up '/tmp/my lab'\\''s/recipe.yaml'`);
+});
