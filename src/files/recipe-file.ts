@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { digestOf } from '../domain/digest.ts';
-import { type Recipe, type RecipeFile, recipeSchema } from '../domain/recipe.ts';
+import { imageOf, type Recipe, type RecipeFile, recipeSchema } from '../domain/recipe.ts';
 import { explain } from './explain.ts';
 import { layoutProblem } from './layout.ts';
 import { readText } from './read-text.ts';
@@ -32,10 +32,10 @@ export function parseRecipeText(text: string, file: string): RecipeFile {
   return { file: resolve(file), recipe, digest: digestOf(recipe) };
 }
 
-function missingImages({ run, engines }: Recipe, yaml: YamlFile): readonly Problem[] {
-  if (run.in === 'process') return [];
-  return engines
-    .filter((engine) => run.image[engine] === undefined)
+function missingImages(recipe: Recipe, yaml: YamlFile): readonly Problem[] {
+  if (recipe.run.in === 'process') return [];
+  return recipe.engines
+    .filter((engine) => imageOf(recipe, engine) === undefined)
     .map((engine) => {
       const words = `run.image has no image for ${engine}; add "${engine}: IMAGE", or take ${engine} out of engines`;
       return yaml.problem(['run', 'image'], words, 'key');

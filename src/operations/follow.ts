@@ -50,7 +50,7 @@ export async function followAttempt(
   const engine = engines[input.engine];
   const tracker = newTracker(
     engine,
-    input.services.map((service) => ({ rank: service.rank, role: service.role, node: service.node })),
+    input.services.map(({ rank, address }) => ({ rank, address })),
     world.clock.now(),
   );
   const lines = new Map<number, LogLine[]>(input.services.map((service) => [service.rank, []]));
@@ -180,11 +180,12 @@ export async function followAttempt(
     world.journal.appendLog(recorder.run, input.attempt, service.rank, fresh);
     world.live({ kind: 'lines', rank: service.rank, node: service.node, lines: fresh.map(({ text }) => text) });
     // A log that is taken up again comes in large pieces: of each stage only where the piece left it is told.
-    const moves: { stage: Stage; percent: number | undefined; line: number }[] = [];
+    const moves: { rank: number; stage: Stage; percent: number | undefined; line: number }[] = [];
     for (const line of fresh) {
       const step = trackLine(tracker, service.rank, line);
       if (step !== undefined) {
-        if (moves.at(-1)?.stage === step.stage) moves.pop();
+        const before = moves.findIndex(({ rank, stage }) => rank === step.rank && stage === step.stage);
+        if (before !== -1) moves.splice(before, 1);
         moves.push({ ...step, line: line.line });
       }
       if (fatalLine(engine, line.text)) fatalSeen += 1;
@@ -193,8 +194,8 @@ export async function followAttempt(
       recorder.emit({
         type: 'rank-stage',
         attempt: input.attempt,
-        node: service.node,
-        rank: service.rank,
+        // Over Ray the workers' lines stand in the head's log.
+        node: input.services.find(({ rank }) => rank === move.rank)?.node ?? service.node,
         ...move,
       });
     }

@@ -72,6 +72,8 @@ test('over Ray every node runs its own Ray, and the head the one vLLM besides', 
     NCCL_IB_HCA: 'rocep1s0f1,roceP2p1s0f1',
     NCCL_DEBUG: 'INFO',
     RAY_memory_monitor_refresh_ms: '0',
+    RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S: '0',
+    RAY_DEDUP_LOGS: '0',
   });
   expect([head.health?.port, worker.health]).toEqual([30000, undefined]);
   expect([head.secretEnv, worker.secretEnv]).toEqual([{ VLLM_API_KEY: 'KEY' }, undefined]);

@@ -1,7 +1,7 @@
 /** Seconds that a node waits for the head, and the head for the nodes. */
-export const RAY_JOIN_SECONDS = 180;
-/** Seconds that Ray gets to end its own processes; it drains its node for up to thirty (Ray 2.60, node.py). */
-export const RAY_STOP_SECONDS = 30;
+const RAY_JOIN_SECONDS = 180;
+/** Seconds that Ray gets to end its own processes. */
+export const RAY_STOP_SECONDS = 15;
 
 /**
  * One node of vLLM over Ray as one process: Ray first, on the head then the driver as soon as all nodes have joined,

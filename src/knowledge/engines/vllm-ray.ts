@@ -46,6 +46,10 @@ function rank(input: RankInput): RankCommand {
       ...telltaleEnv(recipe),
       // Ray's own out-of-memory guard takes page cache for memory in use on unified memory (engines.md 2.2).
       RAY_memory_monitor_refresh_ms: '0',
+      // A node that is stopped has nothing left to drain, and would wait half a minute for a head that is gone.
+      RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S: '0',
+      // Else a line that two workers say is told once, and of which node is lost (Ray 2.60, log_dedup in ray-logging).
+      RAY_DEDUP_LOGS: '0',
       ...recipe.env,
     },
     // Only the driver serves; vLLM hands VLLM_* on to its workers by itself.
