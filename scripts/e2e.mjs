@@ -1,0 +1,16 @@
+// The end-to-end suite: `npm run e2e`, `npm run e2e -- --ray` for the file with real Ray alone. Other words are vitest's.
+import { spawnSync } from 'node:child_process';
+
+const words = process.argv.slice(2);
+const ray = words.includes('--ray');
+const { status } = spawnSync(
+  process.execPath,
+  [
+    'node_modules/vitest/vitest.mjs',
+    ...['run', '--config', 'vitest.e2e.config.ts'],
+    ...(ray ? ['test/e2e/ray.e2e.ts'] : []),
+    ...words.filter((word) => word !== '--ray'),
+  ],
+  { stdio: 'inherit', env: { ...process.env, ...(ray ? { FIRSTLIGHT_E2E_RAY: '1' } : {}) } },
+);
+process.exit(status ?? 1);
