@@ -18,14 +18,23 @@ const TICKS = String.raw`ticks() {
 /** `alive PID TICKS`: that very process is there and no zombie. */
 const ALIVE = `${TICKS}\nalive() { [ "$(ticks "$1")" = "$2" ]; }`;
 
-/** `twins FOLDER`: "pid ticks" of every process with exactly the command line and working folder recorded there. */
-const TWINS = String.raw`twins() {
+/**
+ * `place PID`: the service or container that it runs in, nothing for what somebody started from a login.
+ * `twins FOLDER`: "pid ticks" of every process with the command line recorded there that runs in that place or in none.
+ */
+const TWINS = String.raw`place() {
+  tr / '\n' <"$R/proc/$1/cgroup" 2>/dev/null | grep -E '(\.service|[0-9a-f]{64}(\.scope)?)$' | grep -v '^user@' | sort -u | tail -n 1
+}
+twins() {
   sum=$(cksum <"$1/argv")
+  own=$(cat "$1/place" 2>/dev/null)
   # One read of all: on a host with thousands of processes a comparison each takes many seconds.
   cksum "$R"/proc/[0-9]*/cmdline 2>/dev/null | while read -r crc size file; do
+    [ "$crc $size" = "$sum" ] || continue
     p=${'$'}{file%/cmdline}
-    [ "$crc $size" = "$sum" ] && [ "$(readlink "$p/cwd")" = "$(cat "$1/cwd")" ] || continue
     p=${'$'}{p##*/}
+    in=$(place "$p")
+    [ -z "$in" ] || [ "$in" = "$own" ] || continue
     t=$(ticks "$p") && echo "$p $t"
   done
 }`;
@@ -54,6 +63,7 @@ if [ "$5" = record ]; then
   mkdir -p "$d" || exit 1
   cat "$R/proc/$1/cmdline" >"$d/argv" || exit 1
   [ -s "$d/argv" ] || { echo 'its command line could not be read, so it was left alone' >&2; exit 1; }
+  place "$1" >"$d/place"
   readlink "$R/proc/$1/cwd" >"$d/cwd" || { echo 'its folder could not be read, so it was left alone' >&2; exit 1; }
   { printf 'exec env -i '; quoted <"$R/proc/$1/environ" && quoted <"$d/argv" && echo '</dev/null'; } >"$d/start.sh" 2>/dev/null ||
     { echo 'its environment could not be read, so it was left alone' >&2; exit 1; }
@@ -137,8 +147,8 @@ exit 1`;
 
 /**
  * $1 unit, $2 uid of a user's manager or empty, $3 step id, $4 home of the SSH user. Sockets, timers and paths that
- * would start the unit again stop with it. systemd forgets a unit of systemd-run once it has stopped, so its file is
- * kept before.
+ * would start the unit again stop with it. systemd forgets a unit of systemd-run once it has stopped, and what lies in
+ * /run at a restart, so such a file is kept before.
  */
 export const STOP_UNIT_SH = String.raw`${PREFIX}
 [ -z "$4" ] || HOME=$4
@@ -152,9 +162,10 @@ for t in $(told TriggeredBy "$unit"); do
 done
 umask 077
 for u in $with "$unit"; do
-  [ "$(told Transient "$u")" = yes ] || continue
-  mkdir -p "$d/units" && cat "$(told FragmentPath "$u")" >"$d/units/$u" && [ -s "$d/units/$u" ] ||
-    { echo "$u was made by systemd-run and its unit file could not be kept, so it was left alone" >&2; exit 1; }
+  file=$(told FragmentPath "$u")
+  case $file in "$R"/run/*) ;; *) continue ;; esac
+  mkdir -p "$d/units" && cat "$file" >"$d/units/$u" && [ -s "$d/units/$u" ] ||
+    { echo "the unit file of $u lies in /run and could not be kept, so it was left alone" >&2; exit 1; }
 done
 if [ -n "$with" ]; then mkdir -p "$d" && echo $with >"$d/triggers" || exit 1; fi
 manager stop $with "$unit" || exit 1

@@ -1,5 +1,14 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -130,17 +139,44 @@ describe.each(shells.map((shell) => [shell.join(' '), shell] as const))('with %s
     expect(stop(second, 'aa02')).toBe('it ended on SIGTERM\n');
     expect(withArgv(whole)).toEqual([bystander]);
 
-    // A service with the same command line came back meanwhile, in a folder of its own.
-    const service = spawn(argv[0] ?? '', argv.slice(1), { cwd: '/', stdio: 'ignore', detached: true });
-    started.push(service.pid ?? 0);
     expect(run(shell, START_PROCESS_SH, ['aa02', home]).out).toBe('it runs again\n');
     expect(run(shell, START_PROCESS_SH, ['aa01', home]).out).toBe('it runs again\n');
     started.push(...withArgv(whole));
-    expect(withArgv(whole)).toHaveLength(4);
+    expect(withArgv(whole)).toHaveLength(3);
     expect(run(shell, START_PROCESS_SH, ['aa01', home]).out).toBe('it runs already\n');
     expect(run(shell, START_PROCESS_SH, ['aa02', home]).out).toBe('it runs already\n');
-    expect(withArgv(whole)).toHaveLength(4);
+    expect(withArgv(whole)).toHaveLength(3);
     for (const pid of withArgv(whole)) process.kill(pid, 'SIGKILL');
+    rmSync(join(home, '.firstlight'), { recursive: true });
+  });
+
+  test('a service with the same command line does not stand for a process that somebody started', () => {
+    const root = mkdtempSync(join(home, 'root-'));
+    const put = (pid: number, cgroup: string): void => {
+      mkdirSync(join(root, 'proc', String(pid)), { recursive: true });
+      writeFileSync(join(root, 'proc', String(pid), 'cmdline'), 'true\0');
+      writeFileSync(join(root, 'proc', String(pid), 'cgroup'), `0::${cgroup}\n`);
+      const fields = ['S', ...Array.from({ length: 18 }, () => '1'), '77', '1'];
+      writeFileSync(join(root, 'proc', String(pid), 'stat'), `${pid} (true) ${fields.join(' ')}\n`);
+    };
+    mkdirSync(join(root, 'etc'));
+    writeFileSync(join(root, 'etc/machine-id'), 'abc\n');
+    const folder = join(home, '.firstlight/abc/undo/ab16');
+    mkdirSync(folder, { recursive: true });
+    for (const [name, text] of Object.entries({
+      argv: 'true\0',
+      cwd: '/nowhere\n',
+      user: `${userInfo().username}\n`,
+      place: '',
+      'start.sh': 'exec true\n',
+    }))
+      writeFileSync(join(folder, name), text);
+    const env = { FIRSTLIGHT_ROOT: root };
+    put(4_194_000, '/user.slice/user-1001.slice/user@1001.service/app.slice/comfy.service');
+    put(4_194_001, `/system.slice/docker-${'0a'.repeat(32)}.scope`);
+    expect(run(shell, START_PROCESS_SH, ['ab16', home], env).out).not.toContain('already');
+    put(4_194_002, '/user.slice/user-1001.slice/session-4.scope');
+    expect(run(shell, START_PROCESS_SH, ['ab16', home], env).out).toBe('it runs already\n');
     rmSync(join(home, '.firstlight'), { recursive: true });
   });
 
@@ -190,10 +226,10 @@ describe.each(shells.map((shell) => [shell.join(' '), shell] as const))('with %s
 
   test('a unit of systemd-run, which is forgotten once it stops, is brought back from its file', () => {
     const root = mkdtempSync(join(home, 'root-'));
-    const file = join(root, 'job.service');
+    mkdirSync(join(root, 'run/systemd/transient'), { recursive: true });
+    const file = join(root, 'run/systemd/transient/job.service');
     writeFileSync(file, '[Service]\nExecStart=/bin/job "two words"\n');
     const { env, calls } = fakeSystemctl(`case "$*" in
-      *Transient*) echo yes ;;
       *FragmentPath*) echo ${file} ;;
       *LoadState*) echo not-found ;;
       is-active*) exit 3 ;;
