@@ -30,6 +30,7 @@ test('words are wrapped, a line that fits keeps its spaces, a command stays whol
   expect(wrap('1a46  Start it again', 12)).toEqual(['1a46  Start', 'it again']);
   const command = 'rsync -a spark-a:/home/aurora/models/Qwen3.5/ /home/aurora/models/Qwen3.5/';
   expect(wrapAdvice(`copy it there: ${command}`, 40)).toEqual(['copy it there:', command]);
+  expect(wrapAdvice(command, 40)).toEqual([command]);
 });
 
 test('a sentence that begins with a command is wrapped like any other', () => {

@@ -70,17 +70,17 @@ export function wrap(text: string, columns: number): readonly string[] {
 }
 
 const COMMAND =
-  /^(.*?[:;]\s+)((?:firstlight|ssh|ssh-copy-id|ssh-keygen|rsync|scp|sudo|docker|podman|systemctl|hf|cp|mkdir|chmod)\s.*)$/s;
+  /^(.*?[:;]\s+|)((?:firstlight|ssh|ssh-copy-id|ssh-keygen|rsync|scp|sudo|docker|podman|systemctl|hf|cp|mkdir|chmod)\s.*)$/s;
 
-/** `firstlight up --replace stops it first; …`: a sentence about a command, and none to be copied. */
-const SENTENCE = /[a-z]\.$|; [a-z]+ [a-z]/;
+/** `firstlight up --replace stops it first; …` is a sentence about a command, and two side by side may part. */
+const SENTENCE = /[a-z]\.$|; [a-z]+ [a-z]| {3}/;
 
 /** As `wrap`, but a command at the end of the sentence stands whole on a line of its own, to be copied. */
 export function wrapAdvice(text: string, columns: number): readonly string[] {
   const parts = width(text) > columns ? COMMAND.exec(text) : null;
   const [, prose, command] = parts ?? [];
   if (prose === undefined || command === undefined || SENTENCE.test(command)) return wrap(text, columns);
-  return [...wrap(prose.trimEnd(), columns), ...command.split('\n')];
+  return [...(prose === '' ? [] : wrap(prose.trimEnd(), columns)), ...command.split('\n')];
 }
 
 function graphemeWidth(segment: string): number {
