@@ -60,9 +60,10 @@ export async function runProbes(
 
 /**
  * Probes tell a FIFO when they end, and one watcher tells it when their time is over: so nobody polls, and
- * nobody waits for a process that cannot be ended.
+ * nobody waits for a process that cannot be ended. The bench of looking runs it by plain ssh, as the limit.
+ * @public
  */
-function probesScript(probes: readonly Probe[], header: string): string {
+export function probesScript(probes: readonly Probe[], header: string): string {
   const end = `END_${randomBytes(8).toString('hex')}`;
   const file = (name: string, text: string) => `cat >"$T/${name}" <<'${end}'\n${text}\n${end}`;
   return [
