@@ -87,6 +87,8 @@ function race<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
 /** Resolves after the time, or rejects with the signal's reason. */
 export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
+    // A signal that has aborted tells nobody any more.
+    signal.throwIfAborted();
     const leave = (): void => {
       clearTimeout(timer);
       reject(signal.reason);
