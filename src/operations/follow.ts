@@ -1,5 +1,6 @@
 import { diagnose, failed, fatalLine } from '../diagnosis/diagnose.ts';
 import { endLog, newTracker, splitLog, trackLine } from '../diagnosis/stages.ts';
+import { stall } from '../diagnosis/stall.ts';
 import type { Evidence, LogLine } from '../domain/evidence.ts';
 import type { NodeFacts } from '../domain/facts.ts';
 import type { Stage } from '../domain/finding.ts';
@@ -30,8 +31,10 @@ export type FollowEnd =
     }
   | { readonly kind: 'detached' };
 
-/** After this long without a line from any rank, what is known is all there will be. */
+/** After this long without a line from any rank, or after a rank's end, what is known is all there will be. */
 const QUIET_MILLISECONDS = 5000;
+/** The same after a fatal line whose rank does not end, while others go on to print and none moves on. */
+const STUCK_MILLISECONDS = 30_000;
 const NODE_LOST_MILLISECONDS = 60_000;
 const KEPT_LINES = 40_000;
 
@@ -58,6 +61,7 @@ export async function followAttempt(
   const lostSince = new Map<string, { since: number; sentence: string }>();
   let lastLineAt = world.clock.now();
   let fatalSeen = 0;
+  let fatalAt: number | undefined;
   let told = '';
 
   const evidence = (): Evidence => ({
@@ -83,9 +87,7 @@ export async function followAttempt(
       if (world.signal.aborted) return { kind: 'detached' };
       const now = world.clock.now();
       const seen = evidence();
-      const quiet = now - lastLineAt > QUIET_MILLISECONDS;
-      const allEnded = ended.size === input.services.length;
-      if (allEnded || (quiet && failed(seen))) return { kind: 'failed', evidence: seen };
+      if (isOver(seen)) return { kind: 'failed', evidence: seen };
       for (const [node, lost] of lostSince) {
         if (now - lost.since > NODE_LOST_MILLISECONDS)
           return { kind: 'node-lost', node, sentence: lost.sentence, evidence: seen };
@@ -98,6 +100,20 @@ export async function followAttempt(
     await following;
   }
 
+  /** A rank that waits for a lost peer may print a line every two seconds for ten minutes: silence is not waited for. */
+  function isOver(seen: Evidence): boolean {
+    const { now } = seen;
+    if (ended.size === input.services.length || stall(seen) !== undefined) return true;
+    if ([...ended.values()].some(({ at }) => now - at > QUIET_MILLISECONDS)) return true;
+    const quiet = now - lastLineAt > QUIET_MILLISECONDS;
+    const since = fatalAt;
+    const stuck =
+      since !== undefined &&
+      now - since > STUCK_MILLISECONDS &&
+      seen.ranks.every(({ movedAt }) => movedAt <= since);
+    return (quiet || stuck) && failed(seen);
+  }
+
   async function serves(seen: Evidence): Promise<boolean> {
     const ready = seen.ranks.every(
       (rank) =>
@@ -105,8 +121,9 @@ export async function followAttempt(
         (rank.stage === 'serving' || (rank.role === 'worker' && !engine.workerHealth)),
     );
     if (!ready) return false;
-    const asked = input.services.flatMap(({ node, healthPort: port, healthAddress: address = '127.0.0.1' }) =>
-      port === undefined ? [] : [{ node, address, port }],
+    const asked = input.services.flatMap(
+      ({ node, healthPort: port, healthAddress: address = '127.0.0.1' }) =>
+        port === undefined ? [] : [{ node, address, port }],
     );
     const answers = await Promise.all(
       // An abort is read at the top of the loop.
@@ -178,7 +195,12 @@ export async function followAttempt(
     // A chatty engine must not fill our memory: the beginning and the end tell the story.
     if (kept.length > KEPT_LINES) kept.splice(KEPT_LINES / 4, kept.length - KEPT_LINES);
     world.journal.appendLog(recorder.run, input.attempt, service.rank, fresh);
-    world.live({ kind: 'lines', rank: service.rank, node: service.node, lines: fresh.map(({ text }) => text) });
+    world.live({
+      kind: 'lines',
+      rank: service.rank,
+      node: service.node,
+      lines: fresh.map(({ text }) => text),
+    });
     // A log that is taken up again comes in large pieces: of each stage only where the piece left it is told.
     const moves: { rank: number; stage: Stage; percent: number | undefined; line: number }[] = [];
     for (const line of fresh) {
@@ -188,7 +210,10 @@ export async function followAttempt(
         if (before !== -1) moves.splice(before, 1);
         moves.push({ ...step, line: line.line });
       }
-      if (fatalLine(engine, line.text)) fatalSeen += 1;
+      if (fatalLine(engine, line.text)) {
+        fatalSeen += 1;
+        fatalAt ??= at;
+      }
     }
     for (const move of moves) {
       recorder.emit({

@@ -1,0 +1,135 @@
+import { expect, it } from 'vitest';
+import type { Service } from '../../src/domain/plan.ts';
+import { followAttempt } from '../../src/operations/follow.ts';
+import { newRecorder } from '../../src/operations/recorder.ts';
+import type { Clock, World } from '../../src/operations/world.ts';
+import type { Host, StreamOptions } from '../../src/remote/host.ts';
+import { sparkRecipe } from '../pretend/facts.ts';
+import { pretendWorld } from '../pretend/pretend-world.ts';
+
+/** A clock that goes on when somebody waits, and wakes those who listen. */
+class PretendClock implements Clock {
+  readonly ticks: ((now: number) => void)[] = [];
+  #now = 1_000_000;
+  now(): number {
+    return this.#now;
+  }
+  async wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    this.#now += milliseconds;
+    for (const tick of this.ticks) tick(this.#now);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+type Rank = { readonly lines: readonly string[]; readonly everySeconds?: number; readonly ends?: number };
+
+/** A rank's log: these lines, then the last of them again and again, or its end. */
+function hostOf(node: string, rank: Rank, clock: PretendClock): Host {
+  const ran = { kind: 'ran', code: 0, stdout: '', stderr: '', milliseconds: 0 } as const;
+  const never = (): never => {
+    throw new Error('nobody asks that here');
+  };
+  return {
+    node: { name: node, ssh: node },
+    connect: async () => undefined,
+    run: async () => ran,
+    dial: never,
+    async stream(_command: unknown, { signal, stdout, stderrLine }: StreamOptions) {
+      const text = rank.lines.map((line) => `${line}\n`).join('');
+      stdout(Buffer.from(text));
+      if (rank.ends !== undefined) {
+        stderrLine(`X ${rank.ends} ${Buffer.byteLength(text)}`);
+        return ran;
+      }
+      let next = clock.now();
+      clock.ticks.push((now) => {
+        if (rank.everySeconds === undefined || signal.aborted || now < next) return;
+        next = now + rank.everySeconds * 1000;
+        stdout(Buffer.from(`${rank.lines.at(-1)}\n`));
+      });
+      while (!signal.aborted) await new Promise((resolve) => setImmediate(resolve));
+      throw signal.reason;
+    },
+  };
+}
+
+function serviceOf(rank: number, node: string): Service {
+  return {
+    name: `qwen-r${rank}`,
+    node,
+    rank,
+    role: rank === 0 ? 'head' : 'worker',
+    engine: 'sglang',
+    in: 'process',
+    argv: ['sglang'],
+    env: {},
+    secretEnv: {},
+    recipe: 'qwen',
+    recipeDigest: '',
+    effectiveDigest: '',
+    edits: [],
+    healthPort: 30000,
+    servedName: 'qwen',
+  };
+}
+
+/** How following these two ends, and after how many seconds. */
+async function followed(head: Rank, worker: Rank) {
+  const clock = new PretendClock();
+  const hosts = [hostOf('spark-a', head, clock), hostOf('spark-b', worker, clock)];
+  const of = (name: string): Host =>
+    hosts.find(({ node }) => node.name === name) ?? hostOf(name, head, clock);
+  const world: World = {
+    ...pretendWorld({
+      signal: new AbortController().signal,
+      live: () => undefined,
+      onEvent: () => undefined,
+    }),
+    hosts: { all: hosts, of, acceptHostKey: async () => undefined },
+    clock,
+  };
+  const started = clock.now();
+  const end = await followAttempt(
+    world,
+    newRecorder(world),
+    {
+      attempt: 1,
+      engine: 'sglang',
+      recipe: sparkRecipe(),
+      services: [serviceOf(1, 'spark-b'), serviceOf(0, 'spark-a')],
+      before: [],
+    },
+    () => undefined,
+  );
+  return { kind: end.kind, seconds: (clock.now() - started) / 1000 };
+}
+
+const BEGIN = '[2026-11-29 10:00:00 TP1] Init torch distributed begin.';
+const RETRY =
+  '[W1129 10:00:01.019854535 TCPStore.cpp:358] [c10d] TCP client failed to connect/validate to host 192.168.200.12:20000 - retrying (try=1, timeout=600000ms, delay=2000ms): Connection reset by peer';
+
+it('an attempt is over seconds after a rank’s end, though another prints a line every two seconds', async () => {
+  const head = { lines: [BEGIN, 'torch.distributed.DistNetworkError: The server socket'], ends: 137 };
+  const { kind, seconds } = await followed(head, { lines: [BEGIN, RETRY], everySeconds: 2 });
+  expect(kind).toBe('failed');
+  expect(seconds).toBeLessThan(10);
+});
+
+it('an attempt is over when no rank moves on for too long, however much they print', async () => {
+  const chatty = { lines: [BEGIN, RETRY], everySeconds: 2 };
+  const { kind, seconds } = await followed(chatty, chatty);
+  expect(kind).toBe('failed');
+  expect(seconds).toBeGreaterThan(119);
+  expect(seconds).toBeLessThan(130);
+});
+
+it('a fatal line whose rank does not end is waited out for half a minute', async () => {
+  const fatal = 'RuntimeError: CUDA error: an illegal memory access was encountered';
+  const { kind, seconds } = await followed(
+    { lines: [BEGIN, fatal] },
+    { lines: [BEGIN, RETRY], everySeconds: 2 },
+  );
+  expect(kind).toBe('failed');
+  expect(seconds).toBeLessThan(40);
+});
