@@ -32,9 +32,30 @@ export function membersOf(reading: ProcessReading, input: HolderInput): readonly
     const row = reading.rows.get(pid);
     // A pid that ended between two reads has no row, or no cgroup any more: it holds nothing.
     if (row === undefined || details.cgroup.length === 0) return [];
-    const whose = attribute(details.cgroup, reading.ownCgroup);
+    const whose = byContainerPid(row, attribute(details.cgroup, reading.ownCgroup), reading, input);
     return [{ row, details, whose, rank: rankOf(row, whose, reading, input) }];
   });
+}
+
+/**
+ * podman without root makes no cgroup on a host with cgroup v1, so its processes stay where the login was: there the
+ * container is the one whose main process is this one or an ancestor of it.
+ */
+function byContainerPid(
+  row: ProcessRow,
+  whose: Attribution,
+  reading: ProcessReading,
+  input: HolderInput,
+): Attribution {
+  if (whose.kind === 'container' || whose.kind === 'pod' || !input.containers.known) return whose;
+  let at: ProcessRow | undefined = row;
+  for (let depth = 0; depth < 50 && at !== undefined && at.pid > 1; depth++) {
+    const { pid } = at;
+    const found = input.containers.value.find((each) => each.state === 'running' && each.pid === pid);
+    if (found !== undefined) return { kind: 'container', runtime: found.runtime, id: found.id };
+    at = reading.rows.get(at.parent);
+  }
+  return whose;
 }
 
 /** One key per holder: all processes of a container, a unit, a rank, or a job are one. */
