@@ -1,6 +1,9 @@
 import type { Remedy } from './remedy.ts';
 
-/** The next look sees who holds the memory, and the next plan clears it under consent: nothing wanted changes. */
+/**
+ * The next look sees who holds the memory or the API's port, and the next plan clears it under consent: nothing wanted
+ * changes. A rendezvous port is not worth anybody's work: that one moves.
+ */
 export const lookAgain: Remedy = {
   name: 'look-again',
   causes: [
@@ -8,8 +11,11 @@ export const lookAgain: Remedy = {
     'page-cache-hides-unified-memory',
     'insufficient-free-memory-at-startup',
     'gpu-memory-still-being-reclaimed',
+    'port-already-in-use',
   ],
-  title: ({ finding }) => `Look at ${finding.node ?? 'the nodes'} again and clear what holds the memory`,
+  title: ({ finding }) =>
+    `Look at ${finding.node ?? 'the nodes'} again and clear what holds ${finding.cause === 'port-already-in-use' ? `port ${finding.values['port'] ?? ''}` : 'the memory'}`,
   cost: () => 'nothing; what is not ours is stopped with your consent only',
-  apply: () => [],
+  apply: ({ finding }) =>
+    finding.cause === 'port-already-in-use' && finding.values['kind'] !== 'api' ? undefined : [],
 };
