@@ -9,7 +9,6 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   libsql: ['journal'],
   ssh2: ['lab'],
   commander: ['faces/cli'],
-  'log-update': ['faces/cli'],
 };
 
 /** Files that are started as processes of their own. */
