@@ -14,7 +14,7 @@ import { tools } from './tools/index.ts';
 import type { ToolAnswer } from './tools/tool.ts';
 import type { LabWorld } from './world.ts';
 
-const ENGINES = new Set(['sglang', 'vllm', 'python3', 'python']);
+const ENGINES = new Set(['sglang', 'vllm', 'ray', 'python3', 'python']);
 
 /** One process of the lab, from its hello to its end. */
 export class Connection {

@@ -3,7 +3,7 @@ import type { Container } from './docker.ts';
 import type { LabImage } from './images.ts';
 
 /** What an engine image has on its PATH, besides shells. */
-const PROGRAMS = ['sglang', 'vllm', 'python3', 'python', 'sh', 'bash', 'env', '/bin/sh', '/bin/bash'];
+const PROGRAMS = ['sglang', 'vllm', 'ray', 'python3', 'python', 'sh', 'bash', 'env', '/bin/sh', '/bin/bash'];
 
 /** A child may keep the output open after the main process has ended; so long it is waited for. */
 const DRAIN_MS = 500;
@@ -41,6 +41,7 @@ export function startEngine(options: {
       .join('\n'),
     FIRSTLIGHT_LAB_DEVICES: spec.devices.join('\n'),
     FIRSTLIGHT_LAB_UID: '0',
+    FIRSTLIGHT_LAB_LACKS: image.lacks.join(' '),
     // For tests: how fast the stand-ins' time goes.
     ...(process.env['FIRSTLIGHT_LAB_SPEED'] === undefined
       ? {}

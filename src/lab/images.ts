@@ -11,12 +11,14 @@ export type LabImage = {
   readonly engine: 'sglang' | 'vllm' | undefined;
   /** What the image's own start scripts take out of the environment before the engine sees it. */
   readonly unsets: readonly string[];
+  /** Programs that are missing in it, and flags (`--nnodes`) that its engine is too old for. */
+  readonly lacks: readonly string[];
 };
 
 /** All images that a host has: the story's, for engines, and those of its containers. */
 export function imagesOf(story: Story, host: StoryHost): readonly LabImage[] {
   const engines = story.images.map(
-    ({ engine, reference, arch, unsets }): LabImage => ({
+    ({ engine, reference, arch, unsets, lacks = [] }): LabImage => ({
       reference,
       id: idOf(reference),
       arch,
@@ -25,6 +27,7 @@ export function imagesOf(story: Story, host: StoryHost): readonly LabImage[] {
       labels: { 'org.opencontainers.image.version': reference.slice(reference.lastIndexOf(':') + 1) },
       engine,
       unsets,
+      lacks,
     }),
   );
   const others = host.holders.flatMap((holder): LabImage[] =>
@@ -39,6 +42,7 @@ export function imagesOf(story: Story, host: StoryHost): readonly LabImage[] {
             labels: {},
             engine: undefined,
             unsets: [],
+            lacks: [],
           },
         ]
       : [],

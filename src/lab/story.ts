@@ -73,6 +73,8 @@ export type StoryImage = {
   readonly arch: 'arm64' | 'amd64';
   /** Variables that the image's own start scripts remove before the engine sees them. */
   readonly unsets: readonly string[];
+  /** Programs that it should have and has not, and flags (`--nnodes`) that its engine is too old for. */
+  readonly lacks?: readonly string[];
 };
 
 /** A step of the timeline: once `when` is seen on `node`, the holder of that name starts there. */

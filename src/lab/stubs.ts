@@ -152,11 +152,11 @@ export function writeStubs(
     );
   }
   const engine = quoted(compiled('engine/main.js'));
-  for (const name of ['sglang', 'vllm', 'python3', 'python']) {
+  for (const name of ['sglang', 'vllm', 'ray', 'python3', 'python']) {
     put(imageBin, name, `exec ${node} ${engine} ${name} "$@"\n`);
   }
   // Installed on the hosts too, for recipes that run plain processes.
-  for (const name of ['sglang', 'vllm']) put(bin, name, `exec ${node} ${engine} ${name} "$@"\n`);
+  for (const name of ['sglang', 'vllm', 'ray']) put(bin, name, `exec ${node} ${engine} ${name} "$@"\n`);
   for (const name of ['hostname', 'uname', 'id', 'whoami', 'getent']) put(imageBin, name, PLAIN[name] ?? '');
   put(imageBin, 'ip', `exec ${node} ${standIn} ip "$@"\n`);
   return { bin, imageBin };

@@ -9,7 +9,13 @@ export type Invocation =
       readonly program: string;
       readonly argv: readonly string[];
     }
-  | { readonly kind: 'version'; readonly engine: 'sglang' | 'vllm' }
+  | { readonly kind: 'version'; readonly engine: 'sglang' | 'vllm' | 'ray' }
+  /** `ray start …` */
+  | { readonly kind: 'ray-node'; readonly argv: readonly string[] }
+  /** What a node's script asks Python for, by what it calls. */
+  | { readonly kind: 'ray-program'; readonly program: 'dial' | 'nodes'; readonly argv: readonly string[] }
+  /** A worker that a node's Ray starts: rank, address, port, then vLLM's own arguments. */
+  | { readonly kind: 'ray-worker'; readonly argv: readonly string[] }
   | { readonly kind: 'unknown'; readonly program: string };
 
 /** The words after `main.js` → what is asked for. `python -m` forms are told by their module. */
@@ -17,9 +23,11 @@ export function readInvocation(words: readonly string[]): Invocation {
   const program = (words[0] ?? '').replace(/^.*\//, '');
   const rest = words.slice(1);
   if (/^python[\d.]*$/.test(program)) return readPython(rest, program);
-  if (program !== 'sglang' && program !== 'vllm') return { kind: 'unknown', program };
+  if (words[0] === 'ray::RayWorkerProc') return { kind: 'ray-worker', argv: rest };
+  if (program === 'ray' && rest[0] === 'start') return { kind: 'ray-node', argv: rest.slice(1) };
+  if (program !== 'sglang' && program !== 'vllm' && program !== 'ray') return { kind: 'unknown', program };
   if (['--version', '-v', 'version'].includes(rest[0] ?? '')) return { kind: 'version', engine: program };
-  if (rest[0] !== 'serve') return { kind: 'unknown', program };
+  if (rest[0] !== 'serve' || program === 'ray') return { kind: 'unknown', program };
   return { kind: 'serve', engine: program, program, argv: rest.slice(1) };
 }
 
@@ -35,6 +43,10 @@ function readPython(words: readonly string[], program: string): Invocation {
     return readInvocation([module.startsWith('vllm') ? 'vllm' : 'sglang', ...argv]);
   }
   const code = words.join(' ');
+  if (words[0] === '-c' && code.includes('ray.nodes()'))
+    return { kind: 'ray-program', program: 'nodes', argv: words.slice(2) };
+  if (words[0] === '-c' && code.includes('socket.create_connection'))
+    return { kind: 'ray-program', program: 'dial', argv: words.slice(2) };
   if (/__version__|--version/.test(code) && /sglang|vllm/.test(code))
     return { kind: 'version', engine: code.includes('sglang') ? 'sglang' : 'vllm' };
   return { kind: 'unknown', program };
@@ -76,8 +88,10 @@ export function readSglang(program: string, argv: readonly string[]): Read {
   return { ok: true, options: new Options(parsed.values, parsed.positionals) };
 }
 
-export function readVllm(program: string, argv: readonly string[]): Read {
-  const parsed: Parsed = parseArguments(VLLM_FLAGS, vllmWords(argv), {
+/** `lacks`: flags that this image's vLLM is too old for. */
+export function readVllm(program: string, argv: readonly string[], lacks: readonly string[] = []): Read {
+  const flags = VLLM_FLAGS.filter(({ names }) => !names.some((name) => lacks.includes(name)));
+  const parsed: Parsed = parseArguments(flags, vllmWords(argv), {
     positionals: program === 'vllm' ? 1 : 0,
   });
   const own = program === 'vllm';

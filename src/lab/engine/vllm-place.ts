@@ -24,6 +24,8 @@ export type VllmPlace = {
   readonly tensor: number;
   readonly pipeline: number;
   readonly headless: boolean;
+  /** The workers are Ray's. */
+  readonly overRay: boolean;
   readonly model: string;
   readonly address: string;
   readonly port: number;
@@ -35,6 +37,14 @@ export type VllmPlace = {
   readonly log: VllmLog;
 };
 
+/** A worker that a node's Ray started, of that rank, told where the ranks meet. */
+export function rayPlaceOf(
+  options: Options,
+  at: { readonly rank: number; readonly address: string; readonly port: number },
+): VllmPlace {
+  return { ...placeOf(options, 'vllm'), ...at, headless: true, api: '', core: '', early: '', worker: '' };
+}
+
 /** Arguments → place; a node is one rank. */
 export function placeOf(options: Options, program: string): VllmPlace {
   const tensor = options.number('tensor-parallel-size') ?? 1;
@@ -44,14 +54,18 @@ export function placeOf(options: Options, program: string): VllmPlace {
   const headless = options.has('headless') && program === 'vllm';
   const { pid } = process;
   const core = `(EngineCore pid=${pid + 1}) `;
+  const overRay = options.text('distributed-executor-backend') === 'ray';
   const alone = tensor * pipeline === 1;
   const id = pid + (headless ? 1 : 2);
   const pp = pipeline > 1 ? `_PP${Math.floor(rank / tensor)}` : '';
+  const actor = `${core}(RayWorkerProc pid=${id}) `;
   const tp = tensor > 1 ? `_TP${rank % tensor}` : '';
   const ep = tensor > 1 && options.has('enable-expert-parallel') ? `_EP${rank % tensor}` : '';
   return {
     rank,
-    nnodes: options.number('nnodes') ?? 1,
+    // Over Ray each rank has a node's only GPU, and nobody says so on the command line.
+    nnodes: overRay ? tensor * pipeline : (options.number('nnodes') ?? 1),
+    overRay,
     tensor,
     pipeline,
     headless,
@@ -60,8 +74,8 @@ export function placeOf(options: Options, program: string): VllmPlace {
     port: options.number('master-port') ?? 29501,
     api: headless ? '' : `(APIServer pid=${pid}) `,
     core,
-    early: alone ? core : `(Worker pid=${id}) `,
-    worker: alone ? core : `(Worker${pp}${tp}${ep} pid=${id}) `,
+    early: alone ? core : overRay ? actor : `(Worker pid=${id}) `,
+    worker: alone ? core : overRay ? actor : `(Worker${pp}${tp}${ep} pid=${id}) `,
     log: new VllmLog(),
   };
 }

@@ -5,7 +5,12 @@ import { Generator } from './generation.ts';
 import type { VllmPlace, VllmRun } from './vllm-place.ts';
 import { type VllmUp, waitForEver } from './vllm-start.ts';
 
-type Serving = VllmUp & { readonly run: VllmRun; readonly place: VllmPlace };
+type Serving = VllmUp & {
+  readonly run: VllmRun;
+  readonly place: VllmPlace;
+  /** Over Ray: a worker's rank, when it ends. */
+  readonly died?: Promise<number>;
+};
 
 const ROUTES = [
   '/health, Methods: GET',
@@ -23,7 +28,7 @@ export function refuse(socket: { destroy(): unknown }): void {
 
 /** The head: the API from the engine's readiness to SIGTERM; 0 in the end. */
 export async function serveHead(serving: Serving, listener: Listener): Promise<number> {
-  const { run, place, group, plan } = serving;
+  const { run, place, group, plan, died } = serving;
   const { pace, options, env } = run;
   const { log } = place;
   const host = options.text('host') ?? '0.0.0.0';
@@ -88,6 +93,11 @@ export async function serveHead(serving: Serving, listener: Listener): Promise<n
       `Engine 000: Avg prompt throughput: ${(prompt / seconds).toFixed(1)} tokens/s, Avg generation throughput: ${(completion / seconds).toFixed(1)} tokens/s, Running: ${generator.running} reqs, Waiting: 0 reqs, GPU KV cache usage: 0.0%, Prefix cache hit rate: 0.0%`,
     );
   }, 10_000 / pace.speed);
+  // Who watches Ray's workers says so by itself (vllm-ray.ts).
+  void died?.then(() => {
+    goodbye(place);
+    stop(0);
+  });
   process.once('SIGTERM', () => {
     clearInterval(stats);
     void shutDown(serving, generator).then(() => stop(0));

@@ -8,11 +8,12 @@ import {
   WORKER_FAILED_FRAMES,
 } from './vllm-frames.ts';
 import { argumentsText, earlyProblem, placeOf, VERSION, type VllmPlace, type VllmRun } from './vllm-place.ts';
+import { bringUpOverRay } from './vllm-ray.ts';
 import { refuse, serveHead, serveWorker } from './vllm-serving.ts';
 import { bringUp, hostAddress, waitForEver } from './vllm-start.ts';
 
-/** One node of vLLM from its arguments to its end; the exit code. */
-export async function runVllm(run: VllmRun): Promise<number> {
+/** One node of vLLM from its arguments, which `words` are as they came, to its end; the exit code. */
+export async function runVllm(run: VllmRun, words: readonly string[]): Promise<number> {
   const { pace, options } = run;
   const place = placeOf(options, run.program);
   const { log, api } = place;
@@ -40,8 +41,9 @@ export async function runVllm(run: VllmRun): Promise<number> {
   }
   if (!place.headless) announceEngine(run, place, await hostAddress(run));
   try {
-    const up = await bringUp(run, place);
-    const serving = { run, place, ...up };
+    const serving = place.overRay
+      ? await bringUpOverRay(run, place, words)
+      : { run, place, ...(await bringUp(run, place)) };
     return await (socket === undefined ? serveWorker(serving) : serveHead(serving, socket));
   } catch (error) {
     if (!(error instanceof PythonError)) throw error;
@@ -71,7 +73,7 @@ function announceEngine({ options }: VllmRun, place: VllmPlace, connect: string)
     'core.py:123',
     `Initializing a V1 LLM engine (v${VERSION}) with config: model='${place.model}', speculative_config=None, tokenizer='${place.model}', dtype=torch.bfloat16, max_seq_len=${options.text('max-model-len') ?? 'None'}, tensor_parallel_size=${place.tensor}, pipeline_parallel_size=${place.pipeline}, data_parallel_size=1, enforce_eager=${options.has('enforce-eager') ? 'True' : 'False'}, kv_cache_dtype=${options.text('kv-cache-dtype') ?? 'auto'}`,
   );
-  if (place.nnodes > 1)
+  if (place.nnodes > 1 && !place.overRay)
     log.line(
       core,
       'INFO',

@@ -2,11 +2,12 @@ import { UserError } from '../../domain/user-error.ts';
 import type { Story } from '../story.ts';
 import { vary } from '../vary.ts';
 import { cleanStart } from './clean-start.ts';
+import { engineFallbackRay } from './engine-fallback-ray.ts';
 import { lateHolder } from './late-holder.ts';
 import { nothingHelps } from './nothing-helps.ts';
 import { twoSparks } from './two-sparks.ts';
 
-export const stories: readonly Story[] = [twoSparks, cleanStart, lateHolder, nothingHelps];
+export const stories: readonly Story[] = [twoSparks, cleanStart, lateHolder, nothingHelps, engineFallbackRay];
 
 /** The story of that name; with a seed other than 1, under other names, addresses and sizes. Throws UserError for an unknown name. */
 export function findStory(name: string, seed = 1): Story {
