@@ -128,7 +128,13 @@ export const STOP_CONTAINER_SH = String.raw`if [ "$3" = hold ]; then "$1" update
 /** $1 runtime, $2 container id, $3 its restart policy, empty to leave that alone. */
 export const START_CONTAINER_SH = String.raw`runs=$("$1" inspect -f '{{.State.Running}}' "$2" 2>/dev/null) || { echo 'the container is gone' >&2; exit 1; }
 if [ -n "$3" ]; then "$1" update --restart="$3" "$2" >/dev/null || exit 1; fi
-[ "$runs" = true ] || "$1" start "$2" >/dev/null`;
+[ "$runs" = true ] && exit 0
+"$1" start "$2" >/dev/null || exit 1
+sleep 1
+# A container that its policy starts over and over counts as running meanwhile.
+case $("$1" inspect -f '{{.State.Running}} {{.State.Restarting}}' "$2" 2>/dev/null) in 'true false') ;; *)
+  echo 'it ended again right after its start' >&2; exit 1 ;;
+esac`;
 
 /** $1 unit, $2 uid of a user's manager or empty. `manager` runs systemctl with the words after it. */
 const SYSTEMCTL = String.raw`unit=$1
@@ -190,7 +196,10 @@ start() {
 }
 for t in $(cat "$d/triggers" 2>/dev/null); do start "$t" || exit 1; done
 if manager is-active --quiet "$unit"; then echo 'it runs already'; exit 0; fi
-start "$unit"`;
+start "$unit" || exit 1
+# A plain service counts as started before it has done anything.
+sleep 1
+manager is-active --quiet "$unit" || { echo 'it ended again right after its start' >&2; exit 1; }`;
 
 /** $1 KiB that must be available; says how much is missing. */
 export const AWAIT_MEMORY_SH = String.raw`${PREFIX}

@@ -217,7 +217,10 @@ describe.each(shells.map((shell) => [shell.join(' '), shell] as const))('with %s
     expect(calls().at(-1)).toBe('stop rerank.socket rerank.service');
 
     const none = fakeSystemctl('case "$1" in is-active) exit 3 ;; esac');
-    expect(run(shell, START_UNIT_SH, ['rerank.service', '', 'ab13', home], none.env).code).toBe(0);
+    expect(run(shell, START_UNIT_SH, ['rerank.service', '', 'ab13', home], none.env)).toEqual({
+      code: 1,
+      out: 'it ended again right after its start\n',
+    });
     expect(none.calls().filter((call) => call.startsWith('start'))).toEqual([
       'start rerank.socket',
       'start rerank.service',
@@ -232,7 +235,8 @@ describe.each(shells.map((shell) => [shell.join(' '), shell] as const))('with %s
     const { env, calls } = fakeSystemctl(`case "$*" in
       *FragmentPath*) echo ${file} ;;
       *LoadState*) echo not-found ;;
-      is-active*) exit 3 ;;
+      start*) touch ${root}/started ;;
+      is-active*) [ -e ${root}/started ] || exit 3 ;;
     esac`);
     const rooted = { ...env, FIRSTLIGHT_ROOT: root };
     expect(run(shell, STOP_UNIT_SH, ['job.service', '', 'ab14', home], rooted).code).toBe(0);
@@ -242,7 +246,7 @@ describe.each(shells.map((shell) => [shell.join(' '), shell] as const))('with %s
       out: '',
     });
     expect(readFileSync(join(root, 'run/systemd/system/job.service'), 'utf8')).toContain('"two words"');
-    expect(calls().slice(-2)).toEqual(['daemon-reload', 'start job.service']);
+    expect(calls().slice(-3, -1)).toEqual(['daemon-reload', 'start job.service']);
 
     const unread = run(shell, STOP_UNIT_SH, ['job.service', '', 'ab15', home], rooted);
     expect(unread.code).toBe(1);
