@@ -3,7 +3,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Event } from './domain/event.ts';
 import { UserError } from './domain/user-error.ts';
-import { labDown, labUp } from './lab/lab.ts';
+import { labDown, labUp, untilTurnsAreOver } from './lab/lab.ts';
 import { stories } from './lab/stories/index.ts';
 import type { Story } from './lab/story.ts';
 import { giveConsent } from './operations/consent.ts';
@@ -140,7 +140,10 @@ async function tell(named: Story, input: StoryInput, outer: World): Promise<Answ
     const wanted = { recipe, consent: [], plan: undefined, replace: false, wait: true };
     const first = await up.run(wanted, world);
     const serves = first.report.kind === 'run' && first.report.ended.outcome === 'serving';
-    if (serves) await up.run(wanted, world);
+    if (serves) {
+      await untilTurnsAreOver(handle);
+      await up.run(wanted, world);
+    }
     if (story.expect.restored || serves) await down.run({ recipe: undefined, restore: true }, world);
     const missed = missing(story, events);
     const home = join(handle.folder, 'home');

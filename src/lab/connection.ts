@@ -67,7 +67,7 @@ export class Connection {
       const host = this.#host(asked);
       // In a container the rank began with the container; a plain process begins here.
       if (ENGINES.has(baseName(asked.argv[0] ?? '')) && containerAbove(host, asked.pid) === undefined) {
-        host.rankStarts();
+        host.sees('rank-started');
       }
       this.#reply({ ok: true });
       return;
@@ -99,6 +99,7 @@ export class Connection {
       }
       case 'read-files':
         host.ledger.warm(asked.bytes);
+        host.sees('loading');
         this.#reply({ ok: true });
         return;
       case 'resolve': {

@@ -27,7 +27,7 @@ export function startEngine(options: {
   // The image's own entry script only hands on; here its place is taken by what it would start.
   const argv = command[0]?.endsWith('.sh') ? command.slice(1) : command;
   const [program = '', ...rest] = argv;
-  if (!PROGRAMS.includes(program)) {
+  if (!PROGRAMS.includes(program) || image.lacks.includes(program)) {
     throw new Error(
       `Error response from daemon: failed to create task for container: exec: "${program}": executable file not found in $PATH`,
     );

@@ -109,8 +109,15 @@ export class Holders {
     let forget = (): void => undefined;
     const { pid } = this.#host.processes.start(this.#program(holder, SESSION_CGROUP), (bySignal) => {
       forget();
+      if (this.#host.closed || this.#host.rebooting) return;
+      if (holder.kind === 'process' && holder.comesBackSeconds !== undefined) {
+        setTimeout(() => {
+          if (!this.#host.closed) this.#startBare(holder);
+        }, holder.comesBackSeconds * 1000).unref();
+        return;
+      }
       // No kernel lets a user's signal through to another user's process; whose signal it was is not to be had here.
-      if (this.#host.closed || bySignal === null || holder.uid === 1000 || this.#host.sudo.rootNow) return;
+      if (bySignal === null || holder.uid === 1000 || this.#host.sudo.rootNow) return;
       this.#host.trespasses.push(`${holder.name} of ${holder.user} got ${bySignal} without root`);
       this.#startBare(holder);
     });

@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { type Container, Docker } from './docker.ts';
 import { watchDropCaches } from './drop-caches.ts';
@@ -13,8 +14,8 @@ import { MODEL_BYTES, writeModel } from './model-files.ts';
 import type { LabInterface, Listener, NetworkTable } from './network-table.ts';
 import { Processes, signalTree } from './processes.ts';
 import { hex, randomOf } from './random.ts';
-import { signal } from './real-process.ts';
-import { GIB, type Story, type StoryHost } from './story.ts';
+import { allPids, environmentOf, signal } from './real-process.ts';
+import { GIB, type Story, type StoryHost, type StoryMoment } from './story.ts';
 import { Sudo } from './sudo.ts';
 import { Systemd, type Unit, type UnitSpec } from './systemd.ts';
 import { BUSY_BYTES } from './tools/nvidia-smi-tool.ts';
@@ -35,8 +36,8 @@ export type LabHostOptions = {
   readonly network: NetworkTable;
   /** Milliseconds until memory of the dead is back. */
   readonly backAfter: () => number;
-  /** A rank of an engine starts on this host now. */
-  readonly rankStarts: () => void;
+  /** A moment that the story's timeline may wait for has come on this host. */
+  readonly sees: (moment: StoryMoment) => void;
 };
 
 /** One host of the lab: its folder, memory, processes, containers, units. What is not here does not exist on it. */
@@ -53,12 +54,13 @@ export class LabHost {
   readonly sudo: Sudo;
   readonly images: readonly LabImage[];
   readonly holders: Holders;
-  readonly rankStarts: () => void;
+  readonly sees: (moment: StoryMoment) => void;
   /** Signals that no real kernel would have let through: what they hit was brought back. */
   readonly trespasses: string[] = [];
   readonly #options: LabHostOptions;
   readonly #stopWatching: () => void;
   #closed = false;
+  #rebooting = false;
 
   constructor(options: LabHostOptions) {
     const { story, host, root, seed } = options;
@@ -83,7 +85,7 @@ export class LabHost {
     this.sudo = new Sudo(host.sudoPassword);
     this.images = imagesOf(story, host);
     this.holders = new Holders(this, host.holders, options.network);
-    this.rankStarts = options.rankStarts;
+    this.sees = options.sees;
     this.docker = new Docker(
       {
         start: (container, over) => this.#startContainer(container, over),
@@ -197,6 +199,37 @@ export class LabHost {
     return this.#closed;
   }
 
+  get rebooting(): boolean {
+    return this.#rebooting;
+  }
+
+  /** Every process ends at once, /tmp is emptied, and what has a restart policy comes back. Sessions end with it. */
+  reboot(): void {
+    this.#rebooting = true;
+    replaceFile(this.root, 'proc/sys/kernel/random/boot_id', `${randomUUID()}\n`);
+    for (const pid of allPids()) {
+      if (pid !== process.pid && environmentOf(pid)?.['FIRSTLIGHT_ROOT'] === this.root)
+        signal(pid, 'SIGKILL');
+    }
+    for (const name of readdirSync(join(this.root, 'tmp'))) {
+      rmSync(join(this.root, 'tmp', name), { recursive: true, force: true });
+    }
+    this.ledger.dropCache();
+  }
+
+  /** It is up again: users may log in. */
+  booted(): void {
+    this.#rebooting = false;
+  }
+
+  /** Kills the processes of every rank in a container here, as somebody with root does who does not know them. */
+  endRanks(): void {
+    for (const container of this.docker.list) {
+      const rank = this.imageNamed(container.spec.image)?.engine !== undefined;
+      if (rank && container.state === 'running') this.signalContainer(container, 'SIGKILL', true);
+    }
+  }
+
   close(): void {
     this.#closed = true;
     this.#stopWatching();
@@ -214,7 +247,7 @@ export class LabHost {
   #startContainer(container: Container, over: (code: number) => void): { readonly pid: number } {
     const image = this.imageNamed(container.spec.image);
     if (image?.engine === undefined) return this.holders.startContainer(container, over);
-    this.rankStarts();
+    this.sees('rank-started');
     return this.#startEngine(container, image, over);
   }
 

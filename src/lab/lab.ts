@@ -1,5 +1,14 @@
 import { spawn } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
@@ -9,6 +18,7 @@ import { runs, signal, startTicks } from './real-process.ts';
 import { findStory } from './stories/index.ts';
 import type { Story } from './story.ts';
 import { compiled } from './stubs.ts';
+import { SERVED_FILE, TURNS_FILE } from './timeline.ts';
 
 export type LabHandle = {
   readonly folder: string;
@@ -26,6 +36,7 @@ const state = z.object({
 });
 
 const START_SECONDS = 30;
+const TURNS_SECONDS = 60;
 
 /**
  * Starts a lab in the background and waits until its hosts answer. Throws UserError for an unknown story, or where
@@ -85,6 +96,21 @@ export function findLab(folder: string): LabHandle | undefined {
   const { pid, story, seed, startTicks: ticks } = parsed.data;
   if (!runs(pid, ticks)) return undefined;
   return { folder: realpathSync(folder), story: findStory(story, seed), seed, pid };
+}
+
+/** Tells the lab that the run that serves is over, and waits for everything that the story has coming then. */
+export async function untilTurnsAreOver(lab: LabHandle): Promise<void> {
+  writeFileSync(join(lab.folder, SERVED_FILE), '');
+  const coming = lab.story.timeline.filter(({ when }) => when === 'serving').length;
+  const file = join(lab.folder, TURNS_FILE);
+  const over = (): number =>
+    existsSync(file)
+      ? readFileSync(file, 'utf8')
+          .split('\n')
+          .filter((line) => line.endsWith(' serving')).length
+      : 0;
+  const until = Date.now() + TURNS_SECONDS * 1000;
+  while (over() < coming && Date.now() < until) await wait(50);
 }
 
 /** Ends the lab of that folder with every process of its hosts. What it wrote stays. Nothing there is fine too. */

@@ -35,7 +35,11 @@ export type StoryHolder = Holding & {
         /** A unit of this user's own manager. */
         readonly userUnit?: boolean;
       }
-    | { readonly kind: 'process' }
+    | {
+        readonly kind: 'process';
+        /** Something that nobody sees starts it again, so many seconds after its end: a shell loop, somebody's script. */
+        readonly comesBackSeconds?: number;
+      }
   );
 
 export type StoryHost = {
@@ -77,12 +81,22 @@ export type StoryImage = {
   readonly lacks?: readonly string[];
 };
 
-/** A step of the timeline: once `when` is seen on `node`, the holder of that name starts there. */
+/** What the timeline waits for: a rank starts, a rank reads its weights, the answer of the model was proved. */
+export type StoryMoment = 'rank-started' | 'loading' | 'serving';
+
+/** What happens to a node. A cut pulls the cable by which the others reach it, and plugs it in again unless `for-ever`. */
+export type StoryHappening =
+  | { readonly startHolder: string }
+  | { readonly cutSeconds: number | 'for-ever' }
+  | { readonly reboot: true }
+  | { readonly endRanks: true };
+
+/** A step of the timeline: once `when` is seen on `node`, it happens there, once. */
 export type StoryTurn = {
-  readonly when: 'rank-started';
+  readonly when: StoryMoment;
   readonly node: string;
-  readonly startHolder: string;
-};
+  readonly afterSeconds?: number;
+} & StoryHappening;
 
 /** A whole story as data: the world at its start, what happens, what the person answers, how it must end. */
 export type Story = {

@@ -87,7 +87,7 @@ export function vary(story: Story, seed: number): Story {
     timeline: story.timeline.map((turn) => ({
       ...turn,
       node: node(turn.node),
-      startHolder: name(turn.startHolder),
+      ...('startHolder' in turn ? { startHolder: name(turn.startHolder) } : {}),
     })),
     consents: story.consents.map((consent) => ({
       node: node(consent.node),

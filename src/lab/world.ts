@@ -8,6 +8,7 @@ import { randomOf } from './random.ts';
 import { type SshHost, serveSsh } from './ssh-host.ts';
 import type { Story } from './story.ts';
 import { writeStubs } from './stubs.ts';
+import { happen, Timeline } from './timeline.ts';
 
 export type LabWorld = {
   readonly story: Story;
@@ -48,14 +49,7 @@ export async function makeWorld(options: WorldOptions): Promise<LabWorld> {
   );
   const { bin, imageBin } = writeStubs(folder, programs, alive);
   const random = randomOf(`memory:${seed}`);
-  const seen = new Set<number>();
-  const turn = (node: string): void => {
-    for (const [at, step] of story.timeline.entries()) {
-      if (step.node !== node || seen.has(at)) continue;
-      seen.add(at);
-      hosts.find(({ name }) => name === node)?.holders.start(step.startHolder);
-    }
-  };
+  const timeline = new Timeline(folder, story.timeline, (turn) => happen(opened, turn));
   const hosts: readonly LabHost[] = story.hosts.map((host) => {
     const root = join(folder, 'hosts', host.name);
     mkdirSync(root, { recursive: true });
@@ -70,7 +64,7 @@ export async function makeWorld(options: WorldOptions): Promise<LabWorld> {
       lab: `${control.port}:${control.token}:${host.name}`,
       network,
       backAfter: () => 1000 + random() * 1000,
-      rankStarts: () => turn(host.name),
+      sees: (moment) => timeline.sees(moment, host.name),
     });
   });
   const hostNamed = (name: string): LabHost => {
@@ -80,7 +74,7 @@ export async function makeWorld(options: WorldOptions): Promise<LabWorld> {
   };
   const ssh = new Map<string, SshHost>();
   for (const host of hosts) ssh.set(host.name, await serve(host, network, options));
-  return {
+  const opened: LabWorld = {
     story,
     hosts,
     network,
@@ -92,11 +86,13 @@ export async function makeWorld(options: WorldOptions): Promise<LabWorld> {
       for (const item of host.interfaces) writeInterface(host.root, item);
     },
     async close() {
+      timeline.close();
       for (const host of hosts) host.close();
       closeSync(held);
       await Promise.all([...ssh.values()].map((server) => server.close()));
     },
   };
+  return opened;
 }
 
 async function serve(host: LabHost, network: NetworkTable, options: WorldOptions): Promise<SshHost> {

@@ -4,13 +4,21 @@ import type { Recorder } from './recorder.ts';
 import { endOf, type StepEnd, tellStep } from './tell-step.ts';
 import type { World } from './world.ts';
 
+/** How often a step that waits asks whether that is of any use: each asking is a look. */
+const ASK_EVERY_MS = 6000;
+
 export type Applied = StepEnd & {
   /** It failed because sudo did not let us. */
   readonly refused?: true;
 };
 
 /** Carries out one step, told in the journal: its guard, then its way back is written on the node, then the command. */
-export async function applyStep(world: World, recorder: Recorder, step: Step): Promise<Applied> {
+export async function applyStep(
+  world: World,
+  recorder: Recorder,
+  step: Step,
+  noUse?: () => Promise<string | undefined>,
+): Promise<Applied> {
   const host = world.hosts.of(step.node);
   // Ctrl-C lets the step that runs come to its end: nothing is left half done.
   const whole = new AbortController().signal;
@@ -55,10 +63,16 @@ export async function applyStep(world: World, recorder: Recorder, step: Step): P
 
   async function attempt(): Promise<Applied> {
     const until = world.clock.now() + (step.retry?.forSeconds ?? 0) * 1000;
+    let ask = world.clock.now() + ASK_EVERY_MS;
     for (;;) {
       const applied = endOf(await host.run(step.command, { signal: whole }));
       if (applied.result !== 'failed' || step.retry === undefined || world.clock.now() >= until)
         return applied;
+      if (noUse !== undefined && world.clock.now() >= ask) {
+        const why = await noUse();
+        if (why !== undefined) return { result: 'failed', text: why };
+        ask = world.clock.now() + ASK_EVERY_MS;
+      }
       await world.clock.wait(step.retry.everySeconds * 1000, world.signal);
     }
   }

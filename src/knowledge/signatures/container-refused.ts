@@ -74,6 +74,11 @@ export const packageMissing = plainSignature({
       ['not found', 'No such file or directory'],
       /^(?:(?:bash|sh|\/\S*sh): (?:line )?\d*:? ?|exec: )"?(?<program>[\w./-]*(?:vllm|sglang|python3?|rsync|ray))"?: (?:command )?(?:not found|No such file or directory|executable file not found in \$PATH)/,
     ),
+    // dockerd and runc, where the container's own program is not in the image.
+    pattern(
+      ['executable file not found in $PATH'],
+      /^(?:docker: )?Error response from daemon: .*\bexec: "(?<program>[^"]+)": executable file not found in \$PATH/,
+    ),
   ],
   title: (found) =>
     `${found.groups['package'] ?? found.groups['program'] ?? 'A package'} is not installed where the rank runs on ${found.node}`,

@@ -2,12 +2,30 @@ import { UserError } from '../../domain/user-error.ts';
 import type { Story } from '../story.ts';
 import { vary } from '../vary.ts';
 import { cleanStart } from './clean-start.ts';
+import { comesBack } from './comes-back.ts';
+import { engineFallback } from './engine-fallback.ts';
 import { engineFallbackRay } from './engine-fallback-ray.ts';
 import { lateHolder } from './late-holder.ts';
+import { linkGone, lostLink } from './lost-link.ts';
+import { modelMissing } from './model-missing.ts';
 import { nothingHelps } from './nothing-helps.ts';
 import { twoSparks } from './two-sparks.ts';
+import { headRebooted, workerKilled } from './while-serving.ts';
 
-export const stories: readonly Story[] = [twoSparks, cleanStart, lateHolder, nothingHelps, engineFallbackRay];
+export const stories: readonly Story[] = [
+  twoSparks,
+  cleanStart,
+  lateHolder,
+  nothingHelps,
+  comesBack,
+  engineFallback,
+  engineFallbackRay,
+  modelMissing,
+  lostLink,
+  linkGone,
+  headRebooted,
+  workerKilled,
+];
 
 /** The story of that name; with a seed other than 1, under other names, addresses and sizes. Throws UserError for an unknown name. */
 export function findStory(name: string, seed = 1): Story {

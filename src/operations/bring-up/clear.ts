@@ -1,7 +1,8 @@
-import type { NodeFacts } from '../../domain/facts.ts';
+import { type NodeFacts, valueIf } from '../../domain/facts.ts';
 import type { Phase, Plan, Step } from '../../domain/plan.ts';
 import { type Applied, applyStep } from '../apply.ts';
 import { consentTo } from '../consent.ts';
+import { look } from '../look.ts';
 import { haveRoot } from './have-root.ts';
 import { again, type BringUp, ended, type Move, notServing, type Progress } from './progress.ts';
 import { tellFinding } from './tell-finding.ts';
@@ -38,7 +39,7 @@ export async function clear(
   let progress = before;
   for (const step of phase.steps) {
     world.signal.throwIfAborted();
-    const applied = await applyStep(world, recorder, step);
+    const applied = await applyStep(world, recorder, step, () => thereAgain(up, progress, step.node, facts));
     if (applied.result === 'done') {
       if (step.target) progress = countStop(progress, step);
     } else if (applied.result !== 'failed')
@@ -51,6 +52,28 @@ export async function clear(
     else return failed(up, progress, step, applied);
   }
   return again(progress);
+}
+
+/** Why waiting for memory is of no use: something that was stopped here holds it again under another identity. */
+async function thereAgain(
+  { world }: BringUp,
+  { stopped }: Progress,
+  node: string,
+  before: readonly NodeFacts[],
+): Promise<string | undefined> {
+  const place = world.cluster.nodes.find(({ name }) => name === node);
+  if (place === undefined || stopped.size === 0) return undefined;
+  const [now] = await look(world, [place], undefined);
+  const old = before.find((facts) => facts.node === node);
+  const known = new Set(old?.reached ? (valueIf(old.holders) ?? []).map(({ identity }) => identity) : []);
+  const back = now?.reached
+    ? (valueIf(now.holders) ?? []).find(
+        ({ name, identity }) =>
+          !known.has(identity) &&
+          [...stopped.keys()].some((key) => key.startsWith(`${node} `) && key.endsWith(` ${name}`)),
+      )
+    : undefined;
+  return back === undefined ? undefined : `${back.name} is there again, pid ${back.pid}`;
 }
 
 /** Holders are counted by name, not identity: a restart policy brings the same one back under another id. */
@@ -75,7 +98,9 @@ function cameBack(
     node,
     title,
     why: 'Something starts it again, and that something was not seen.',
-    advice: [`find what starts it: on ${node}, systemctl status ${target.pid}`],
+    advice: [
+      `find what starts it: on ${node}, ps -o pid,ppid,lstart,args -p ${target.pid}; then its parent, cron, and scripts of ${target.user}`,
+    ],
   });
   return ended(notServing(title));
 }
