@@ -248,7 +248,11 @@ function consentNeeded(state: RunState, why: string): NowLine {
   if (!first) return say('◐', why || 'Consent is needed', '');
   const nodes = [...new Set(open.map((step) => step.node))];
   const where = nodes.length > 2 ? `${nodes.length} nodes` : list(nodes);
-  return say('◐', `Not started: ${plural(open.length, 'thing')} on ${where} need your consent`, why);
+  return say(
+    '◐',
+    `Not started: ${plural(open.length, 'thing')} on ${where} ${open.length === 1 ? 'needs' : 'need'} your consent`,
+    why,
+  );
 }
 
 function stillOwed(owed: readonly { readonly node: string }[]): string {
@@ -275,8 +279,9 @@ function bare(text: string): string {
   return text.trim().replace(/[.\s]+$/, '');
 }
 
+/** Where its first word is a plain one; names (Qwen/Qwen3.5, SGLang) stay. */
 function lowerFirst(text: string): string {
-  return /^[A-Z][a-z]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
+  return /^[A-Z][a-z]*(?= )/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }
 
 function upperFirst(text: string): string {

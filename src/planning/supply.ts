@@ -1,6 +1,7 @@
 import type { Node } from '../domain/cluster.ts';
 import { type NodeFacts, type ReachedFacts, valueIf } from '../domain/facts.ts';
 import type { Blocker } from '../domain/plan.ts';
+import { quotePlainly } from '../domain/quote.ts';
 import { type EngineName, imageOf, type Recipe, softwareOf } from '../domain/recipe.ts';
 import { list } from '../domain/units.ts';
 import { programsOf } from '../knowledge/engines/rank-shape.ts';
@@ -45,7 +46,7 @@ function modelBlockers(node: Node, rank: number, there: ReachedFacts, input: Inp
     {
       cause: 'weights-truncated',
       node: node.name,
-      title: `The model on ${node.name} is not whole: ${list(some)}${more > 0 ? ` and ${more} more` : ''} missing or empty in ${path}.`,
+      title: `The model on ${node.name} is not whole: ${list(more > 0 ? [...some, `${more} more`] : some)} missing or empty in ${path}.`,
       advice: copyAdvice(rank, input),
       userError: false,
     },
@@ -60,13 +61,14 @@ function copyAdvice(rank: number, input: Input): readonly string[] {
   const target = nodes[rank];
   if (source === undefined || target === undefined)
     return [
-      `No node has it whole. On ${target?.name ?? 'each node'}: hf download ${recipe.model} --local-dir ${recipe.path}`,
+      `No node has it whole. On ${target?.name ?? 'each node'}: hf download ${recipe.model} --local-dir ${quotePlainly(recipe.path)}`,
     ];
+  const path = quotePlainly(`${recipe.path}/`);
   const fabric = fabricOf(nodes, facts)[rank]?.address;
   const user = valueIf(reachedOf(facts, target.name)?.host)?.user ?? target.user;
   const to = `${user === undefined ? '' : `${user}@`}${fabric ?? target.ssh.replace(/^.*@/, '')}`;
   return [
-    `On ${source.name}: rsync -a --info=progress2 --mkpath ${recipe.path}/ ${to}:${recipe.path}/`,
+    `On ${source.name}: rsync -a --info=progress2 --mkpath ${path} ${to}:${path}`,
     'A copy over the fabric by rsync takes about 2.5 minutes per 60 GB.',
   ];
 }

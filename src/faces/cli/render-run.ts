@@ -216,6 +216,7 @@ function closed(state: RunState, style: Style): readonly string[] {
   ];
 }
 
+/** Where its first word is a plain one; names (Qwen/Qwen3.5, SGLang) stay. */
 function lowerFirst(text: string): string {
-  return /^[A-Z][a-z]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
+  return /^[A-Z][a-z]*(?= )/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }
