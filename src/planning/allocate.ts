@@ -30,7 +30,7 @@ export type Allocation = {
 };
 
 /** Foreign holders that a step may stop at all: large, not protected, not untouchable, not ours. */
-export function foreignHolders(facts: ReachedFacts): readonly Holder[] {
+export function stoppableHolders(facts: ReachedFacts): readonly Holder[] {
   return (valueIf(facts.holders) ?? [])
     .filter(
       (holder) =>
@@ -95,7 +95,7 @@ export function allocate(input: {
   });
   const limits = drafts.flatMap(({ known, ours, node }) => {
     if (known === undefined || input.settled.has(node)) return [];
-    const all = foreignHolders(known.there).reduce((sum, holder) => sum + given(holder, known.room), 0);
+    const all = stoppableHolders(known.there).reduce((sum, holder) => sum + given(holder, known.room), 0);
     const spare = known.room.canGetBytes + ours + all - fixed(known.need);
     return [{ spare, need: known.need }];
   });
@@ -204,7 +204,7 @@ function choose(
 ): readonly Holder[] {
   const chosen = [...going];
   let after = chosen.reduce((bytes, holder) => bytes + given(holder, room), now);
-  for (const holder of foreignHolders(there)) {
+  for (const holder of stoppableHolders(there)) {
     if (after - sum >= need.errorBytes) break;
     if (chosen.some((other) => other.identity === holder.identity) || given(holder, room) === 0) continue;
     chosen.push(holder);

@@ -4,7 +4,7 @@ import type { Plan } from '../domain/plan.ts';
 import type { Recipe } from '../domain/recipe.ts';
 import type { CheckItem } from '../domain/report.ts';
 import { gib, list } from '../domain/units.ts';
-import { foreignHolders } from './allocate.ts';
+import { stoppableHolders } from './allocate.ts';
 import { activeRdma, fabricOf } from './fabric.ts';
 import { isUnified } from './fit.ts';
 import { hostBlockers } from './host-blockers.ts';
@@ -150,7 +150,7 @@ function memoryItems(facts: ReachedFacts, input: CheckInput, item: Item): readon
   const memory = valueIf(facts.memory);
   if (memory === undefined) return [];
   const said = `${gib(memory.availableBytes)} of ${gib(memory.totalBytes)} available, ${gib(memory.freeBytes)} free, ${gib(memory.cachedBytes)} in files`;
-  const holders = foreignHolders(facts);
+  const holders = stoppableHolders(facts);
   const swapUsedUp = memory.swapTotalBytes > 0 && memory.swapFreeBytes < memory.swapTotalBytes / 100;
   return [
     item('fine', 'memory', `${said}.`),

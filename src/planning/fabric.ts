@@ -1,3 +1,4 @@
+import { isLoopback } from '../domain/address.ts';
 import type { Node } from '../domain/cluster.ts';
 import { type NetworkInterface, type NodeFacts, type ReachedFacts, valueIf } from '../domain/facts.ts';
 import { reachedOf } from './our-ranks.ts';
@@ -117,7 +118,7 @@ function inSubnet(
 function subnetOf(address: string, prefix: number): string | undefined {
   const parts = address.split('.').map(Number);
   if (parts.length !== 4 || parts.some((part) => !Number.isInteger(part))) return undefined;
-  if (address.startsWith('127.') || address.startsWith('169.254.')) return undefined;
+  if (isLoopback(address) || address.startsWith('169.254.')) return undefined;
   const value = parts.reduce((sum, part) => sum * 256 + part, 0);
   const size = 2 ** (32 - prefix);
   return `${Math.floor(value / size) * size}/${prefix}`;

@@ -1,3 +1,4 @@
+import { isLoopback } from '../domain/address.ts';
 import type { Node } from '../domain/cluster.ts';
 import { type NodeFacts, type ReachedFacts, valueIf } from '../domain/facts.ts';
 import type { Phase, Warning } from '../domain/plan.ts';
@@ -36,11 +37,7 @@ export function warningsOf(input: Input): readonly Warning[] {
 /** Every name of the host on loopback, as `/etc/hosts` of Debian and Ubuntu has it. */
 export function ownNameOnLoopback(facts: ReachedFacts): boolean {
   const own = valueIf(valueIf(facts.host)?.ownAddresses);
-  return (
-    own !== undefined &&
-    own.length > 0 &&
-    own.every((address) => address.startsWith('127.') || address === '::1')
-  );
+  return own !== undefined && own.length > 0 && own.every(isLoopback);
 }
 
 function hostWarnings(facts: ReachedFacts, { recipe, nodes }: Input): readonly Warning[] {

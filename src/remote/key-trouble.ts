@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
+import { quote } from '../domain/quote.ts';
 import type { Connection } from './connection.ts';
 import type { Place } from './place.ts';
-import { BOOT, boot, quote } from './shell.ts';
+import { BOOT, boot } from './shell.ts';
 import { runLocal } from './ssh-child.ts';
 
 /** The first identity file that is there, has a passphrase, and lies in no agent. */

@@ -1,8 +1,8 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { quotePlainly } from '../domain/quote.ts';
 import type { Place as Told } from './classify.ts';
 import type { Connection } from './connection.ts';
-import { quotePlainly } from './shell.ts';
 import { runLocal } from './ssh-child.ts';
 
 /** Where a link leads in the end, as `ssh -G` works it out of all configs, and how a person would type it. */

@@ -1,9 +1,9 @@
 import { type Ran, script, type Unreachable, type Word } from '../domain/command.ts';
 import type { Service } from '../domain/plan.ts';
+import { quote, quotePlainly } from '../domain/quote.ts';
 import type { Host, RunOptions } from './host.ts';
 import { pause } from './limit.ts';
 import { FOLLOW_SCRIPT, SERVING_SCRIPT, STOP_SCRIPT, startScript } from './rank-scripts.ts';
-import { quote, quotePlainly } from './shell.ts';
 
 /** What a start needs to know beyond the service. */
 export type RankStart = { readonly run: string; readonly attempt: number; readonly startedAt: string };

@@ -1,15 +1,5 @@
 import type { Command, Word } from '../domain/command.ts';
-
-/** One word for a POSIX shell, so that it arrives as it is. A NUL cannot be an argument: that is a bug. */
-export function quote(word: string): string {
-  if (word.includes('\0')) throw new Error('an argument cannot hold a NUL byte');
-  return `'${word.replaceAll("'", `'\\''`)}'`;
-}
-
-/** The same, but words that need no quotes get none: for scripts that people read. */
-export function quotePlainly(word: string): string {
-  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : quote(word);
-}
+import { quote } from '../domain/quote.ts';
 
 /** How root is to be had: not at all, without a password or not at all, by trying alone, or with the password. */
 export type SudoMode = 'none' | 'free' | 'try' | { readonly password: string };

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Cluster, Node } from '../domain/cluster.ts';
+import { quote } from '../domain/quote.ts';
 import { UserError } from '../domain/user-error.ts';
-import { quote } from './shell.ts';
 import type { SocketFolder } from './socket-folder.ts';
 
 /** One way to one host: a generated ssh_config of its own, the socket of its master, and the link it goes through. */

@@ -1,5 +1,6 @@
 import type { Command, Word } from '../../domain/command.ts';
 import type { Phase, Plan, Service, Step } from '../../domain/plan.ts';
+import { quotePlainly } from '../../domain/quote.ts';
 import type { PlanReport } from '../../domain/report.ts';
 import { edit } from '../../domain/run-words.ts';
 import { gibNumber, plural } from '../../domain/units.ts';
@@ -177,7 +178,7 @@ function serviceLines(service: Service): readonly string[] {
   return [
     '',
     `rank ${service.rank} on ${service.node}, ${service.engine}, in ${service.in}:`,
-    ...Object.entries(service.env).map(([name, value]) => `  ${name}=${quoted(value)}`),
+    ...Object.entries(service.env).map(([name, value]) => `  ${name}=${quotePlainly(value)}`),
     ...Object.keys(service.secretEnv).map((name) => `  ${name}=(secret, by a file of mode 0600)`),
     `  ${commandWords({ argv: service.argv })}`,
   ];
@@ -186,10 +187,6 @@ function serviceLines(service: Service): readonly string[] {
 /** A command for reading: quoted where a shell would need it; secrets by name. */
 function commandWords(command: Pick<Command, 'argv'>): string {
   return command.argv
-    .map((word: Word) => (typeof word === 'string' ? quoted(word) : `(secret ${word.secret})`))
+    .map((word: Word) => (typeof word === 'string' ? quotePlainly(word) : `(secret ${word.secret})`))
     .join(' ');
-}
-
-function quoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace(/'/g, `'\\''`)}'`;
 }

@@ -1,5 +1,6 @@
+import { quotePlainly } from '../../domain/quote.ts';
 import { list } from '../../domain/units.ts';
-import { peersOf, quoted } from './scene.ts';
+import { peersOf } from './scene.ts';
 import { pattern, type Signature } from './signature.ts';
 
 const barrier = pattern(
@@ -28,7 +29,7 @@ export const loadBarrier: Signature = {
       title: `${node ?? `One of ${list(peers)}`} read the weights so slowly that ${first.node} stopped waiting`,
       why: `SGLang gives the slowest rank eight minutes after the first is ready${percent === undefined ? '' : `; ${node} was at ${Math.floor(percent)} %`}.`,
       advice: [
-        `Read the files once before the launch, on ${node ?? 'the slow node'}: cat ${quoted(evidence.recipe.path)}/*.safetensors > /dev/null`,
+        `Read the files once before the launch, on ${node ?? 'the slow node'}: cat ${quotePlainly(evidence.recipe.path)}/*.safetensors > /dev/null`,
         'See that all nodes keep the model on a disk of the same speed.',
       ],
       confidence: 0.85,

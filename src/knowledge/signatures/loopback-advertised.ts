@@ -1,15 +1,8 @@
+import { isLoopback, plainAddress } from '../../domain/address.ts';
 import type { Evidence } from '../../domain/evidence.ts';
 import { valueIf } from '../../domain/facts.ts';
 import { list } from '../../domain/units.ts';
-import {
-  fabricAddresses,
-  factsOf,
-  isLoopback,
-  peersOf,
-  plainAddress,
-  setByRecipe,
-  severalNodes,
-} from './scene.ts';
+import { fabricAddresses, factsOf, peersOf, setByRecipe, severalNodes } from './scene.ts';
 import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
 
 const refused = pattern(

@@ -1,6 +1,7 @@
 import type { Evidence } from '../../domain/evidence.ts';
 import { valueIf } from '../../domain/facts.ts';
-import { fabricAddresses, factsOf, nodesOf, quoted } from './scene.ts';
+import { quotePlainly } from '../../domain/quote.ts';
+import { fabricAddresses, factsOf, nodesOf } from './scene.ts';
 import { pattern, type Signature } from './signature.ts';
 
 const repoId = pattern(
@@ -75,7 +76,7 @@ function copy(evidence: Evidence, node: string, path: string): readonly string[]
   const user = valueIf(factsOf(evidence, node)?.host)?.user;
   const target = `${user === undefined ? '' : `${user}@`}${fabricAddresses(evidence, node)[0] ?? node}`;
   return [
-    `On ${node}: mkdir -p ${quoted(path)}`,
-    `On ${from}: rsync -a --partial --info=progress2 ${quoted(`${path}/`)} ${target}:${quoted(`${path}/`)}`,
+    `On ${node}: mkdir -p ${quotePlainly(path)}`,
+    `On ${from}: rsync -a --partial --info=progress2 ${quotePlainly(`${path}/`)} ${target}:${quotePlainly(`${path}/`)}`,
   ];
 }

@@ -1,13 +1,6 @@
+import { isLoopback, plainAddress } from '../../domain/address.ts';
 import type { Evidence } from '../../domain/evidence.ts';
-import {
-  fabricAddresses,
-  headOf,
-  isLoopback,
-  ownersOf,
-  peerEndedBefore,
-  plainAddress,
-  severalNodes,
-} from './scene.ts';
+import { fabricAddresses, headOf, ownersOf, peerEndedBefore, severalNodes } from './scene.ts';
 import { type Found, type Match, pattern, type Signature } from './signature.ts';
 
 const retrying = pattern(

@@ -1,3 +1,4 @@
+import { plainAddress } from '../../domain/address.ts';
 import type { Evidence } from '../../domain/evidence.ts';
 import { type Holder, type NodeFacts, type ReachedFacts, valueIf } from '../../domain/facts.ts';
 import type { Found } from './signature.ts';
@@ -58,17 +59,6 @@ export function fabricAddresses(evidence: Evidence, node: string): readonly stri
   return [...new Set([...told, ...seen])].filter((address) => address !== undefined);
 }
 
-/** `::ffff:10.0.0.1` → `10.0.0.1`; a zone goes too. */
-export function plainAddress(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
-}
-
-/** 127.0.0.0/8, ::1 and `localhost`, also mapped into IPv6. */
-export function isLoopback(address: string): boolean {
-  const plain = plainAddress(address);
-  return /^127(?:\.\d{1,3}){3}$/.test(plain) || plain === '::1' || plain.toLowerCase() === 'localhost';
-}
-
 /** Whether the ranks stand on more than one node. */
 export function severalNodes(evidence: Evidence): boolean {
   return nodesOf(evidence).length > 1;
@@ -91,9 +81,4 @@ export function peerEndedBefore(evidence: Evidence, found: Found): boolean {
 /** The user's env of the recipe is what set one of these variables: then the engine is not to blame. */
 export function setByRecipe(evidence: Evidence, names: readonly string[]): readonly string[] {
   return names.filter((name) => name in evidence.recipe.env);
-}
-
-/** A path as it can be typed into a shell; for commands that people are shown, not for any that run. */
-export function quoted(path: string): string {
-  return /^[\w./+:@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

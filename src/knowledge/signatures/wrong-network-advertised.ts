@@ -1,13 +1,6 @@
+import { isLoopback, plainAddress } from '../../domain/address.ts';
 import type { Evidence } from '../../domain/evidence.ts';
-import {
-  fabricAddresses,
-  isLoopback,
-  ownersOf,
-  peerEndedBefore,
-  peerOf,
-  plainAddress,
-  severalNodes,
-} from './scene.ts';
+import { fabricAddresses, ownersOf, peerEndedBefore, peerOf, severalNodes } from './scene.ts';
 import { type Found, type Match, pattern, type Signature } from './signature.ts';
 
 const unreached = pattern(
