@@ -1,5 +1,6 @@
 import type { RunState } from '../../domain/run-state.ts';
 import type { UserError } from '../../domain/user-error.ts';
+import { giveConsent } from '../../operations/consent.ts';
 import type { World } from '../../operations/world.ts';
 import { clean } from './clean.ts';
 import { type Asked, askConsent } from './consent.ts';
@@ -84,12 +85,7 @@ export function newQuestions(parts: {
       if (answer === undefined) return;
       open.delete(asked.run);
       const { user, host } = world.controller;
-      world.journal.append(asked.run, {
-        type: 'consent-given',
-        steps: answer.allowed,
-        refused: answer.refused,
-        by: `${user} in the terminal on ${host}`,
-      });
+      giveConsent(world, asked.run, { ...answer, by: `${user} in the terminal on ${host}` });
     },
     nodes: () =>
       alone(async () => {
