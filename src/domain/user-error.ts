@@ -15,7 +15,8 @@ export type UserErrorCode =
   | 'needs-replace'
   | 'no-such-run'
   | 'not-serving'
-  | 'api-key-missing';
+  | 'api-key-missing'
+  | 'ssh-missing';
 
 /** What, why, and how to mend it: `message` is the what and why, `hint` the way out. */
 export class UserError extends Error {

@@ -5,7 +5,7 @@ import type { Connection } from './connection.ts';
 import { Frame, type FrameEnd } from './frame.ts';
 import type { Secrets } from './host.ts';
 import { render, type SudoMode } from './shell.ts';
-import { endChild } from './ssh-child.ts';
+import { endChild, missingProgram } from './ssh-child.ts';
 
 export type SessionEnd =
   | { readonly kind: 'ended'; readonly end: FrameEnd; readonly milliseconds: number; readonly noise: string }
@@ -96,7 +96,7 @@ export function runSession(
       settled = true;
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
-      reject(new Error('ssh cannot be run; firstlight needs OpenSSH’s client', { cause: error }));
+      reject(missingProgram('ssh', error));
     });
     child.on('close', () =>
       settle({ kind: 'broken', text: `${err.noise}\n${out.begun ? '' : out.noise}`.trim() }),

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
+import { UserError } from '../domain/user-error.ts';
 
 export type Ended = {
   /** Exit code; undefined when a signal ended it, ours included. */
@@ -11,9 +12,9 @@ export type Ended = {
 
 /**
  * Runs a local program (ssh, ssh-keygen, ssh-add) to its end, in a session of its own like all our ssh children:
- * Ctrl-C on the terminal is for us, who let a step come to its end, and not for connections. Resolves on exit, not on the end of its pipes: a
- * master that goes to the background keeps them. Rejects with the signal's reason; a missing program is a bug
- * of the machine and throws.
+ * Ctrl-C on the terminal is for us, who let a step come to its end, and not for connections. Resolves on exit, not
+ * on the end of its pipes: a master that goes to the background keeps them. Rejects with the signal's reason; a
+ * program that cannot be started is a UserError.
  */
 export function runLocal(
   argv: readonly string[],
@@ -70,10 +71,20 @@ export function runLocal(
     child.on('error', (error) => {
       clearTimeout(timer);
       signal.removeEventListener('abort', stop);
-      reject(new Error(`${program} cannot be run; firstlight needs OpenSSH's client`, { cause: error }));
+      reject(missingProgram(program, error));
     });
     child.on(file === undefined ? 'close' : 'exit', finish);
   });
+}
+
+/** What it means that ssh, or a tool beside it, cannot be started here. */
+export function missingProgram(program: string, error: Error): UserError {
+  return new UserError(
+    'ssh-missing',
+    `${program} cannot be run on this machine (${error.message})`,
+    'Install an OpenSSH client and have it on PATH: sudo apt-get install openssh-client',
+    error,
+  );
 }
 
 /** Ends a child of ours: asked first, and made to a second later. */
