@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import type { EventBody } from '../../src/domain/event.ts';
 import { UserError } from '../../src/domain/user-error.ts';
@@ -417,3 +417,33 @@ test('a live terminal gets a drawing that is gone at the end, and the end on std
   expect(drawn.endsWith('\x1b[?25h')).toBe(true);
   expect(stdout).toContain('Serving qwen3.5-122b');
 });
+
+test('a value that does not fit is told by its flag, in plain words', async () => {
+  const small = await run(['chat', 'hi', '--max-tokens', '0'], [operation('chat', never)]);
+  expect(small.code).toBe(2);
+  expect(small.stderr).toContain('--max-tokens: it must be at least 1');
+  const strange = await run(['lab', 'dance'], [operation('lab', never)]);
+  expect(strange.stderr).toContain('action: it must be one of up, down, story, list');
+});
+
+test('an empty FIRSTLIGHT_CLUSTER is none', async () => {
+  const ran = await run(['check'], [operation('check', never)], { env: { FIRSTLIGHT_CLUSTER: '' } });
+  expect(ran.options?.cluster).toBe('cluster.yaml');
+});
+
+test('a result that cannot be written is told, and is no success', async () => {
+  const full = new Writable({
+    write: (_chunk, _encoding, done) => done(Object.assign(new Error('no space left'), { code: 'ENOSPC' })),
+  });
+  const ran = await run(
+    ['runs'],
+    [operation('runs', async () => ({ report: { kind: 'runs', runs: [] }, exit: 0 }))],
+    { stdout: full },
+  );
+  expect(ran.code).toBe(2);
+  expect(ran.stderr).toContain('no space left: the result could not be written');
+});
+
+async function never(): Promise<never> {
+  throw new Error('it was run');
+}

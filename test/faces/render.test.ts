@@ -393,3 +393,40 @@ test('the command that gives the consent stands alone, to be copied', () => {
   expect(lines).toContain('Why      Consent is needed to 7f3a.');
   expect(lines).toContain('Do       firstlight up my.yaml --consent 7f3a');
 });
+
+test('a run that is blocked by several things says of one thing what it is and what to do', () => {
+  const end = (title: string, why: string) =>
+    foldAll([
+      ...storyUntil(4).filter((event) => event.type !== 'rank-started'),
+      ...['The heads do not divide.', 'It does not fit.'].map((said, index) => ({
+        v: 1 as const,
+        seq: 90 + index,
+        run: '14',
+        at: '2026-11-12T10:02:50.000Z',
+        ...loopback,
+        type: 'finding' as const,
+        attempt: 1,
+        final: true,
+        title: said,
+        why: '',
+        quotes: [],
+        advice: [`Advice for: ${said}`],
+      })),
+      {
+        v: 1,
+        seq: 99,
+        run: '14',
+        at: '2026-11-12T10:02:51.000Z',
+        type: 'run-ended',
+        outcome: 'not-serving',
+        why: `${title} ${why}`,
+        exit: 2,
+        owed: [],
+      },
+    ]);
+  const first = renderRun(end('The heads do not divide.', 'Tensor sizes that suit: 2.'), style);
+  expect(first).toContain('Why      The heads do not divide. Tensor sizes that suit: 2.');
+  expect(first).not.toContain('Advice for');
+  const last = renderRun(end('It does not fit.', ''), style);
+  expect(last).toContain('Do       Advice for: It does not fit.');
+});

@@ -1,4 +1,4 @@
-import { PassThrough } from 'node:stream';
+import { PassThrough, type Writable } from 'node:stream';
 import { runCli } from '../../src/faces/cli/run.ts';
 import type { CliWorldOptions } from '../../src/faces/cli/session.ts';
 import { inputs } from '../../src/operations/inputs.ts';
@@ -42,13 +42,14 @@ export async function run(
   more: {
     readonly stdin?: PassThrough;
     readonly stderr?: Terminal;
+    readonly stdout?: Writable;
     readonly env?: Readonly<Record<string, string>>;
   } = {},
 ): Promise<Ran> {
   let options: CliWorldOptions | undefined;
   const accepted: string[] = [];
   const left: number[] = [];
-  const stdout = new PassThrough();
+  const stdout = more.stdout ?? new PassThrough();
   const stderr = more.stderr ?? new PassThrough();
   const texts = { stdout: '', stderr: '' };
   stdout.on('data', (chunk: Buffer) => {

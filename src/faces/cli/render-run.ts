@@ -111,11 +111,15 @@ function owed(state: RunState, command = ''): readonly string[] {
 
 function failed(state: RunState, style: Style): readonly string[] {
   const { ended } = state;
-  const finding = state.finding;
+  // Where several things are in the way before any launch, the run ends with the first of them, not with the last.
+  const said = ended?.why ?? '';
+  const launched = state.attempts.length > 0;
+  const finding =
+    launched || (state.finding && said.includes(bare(state.finding.title))) ? state.finding : undefined;
   const explained = ended?.outcome === 'not-serving' && finding !== undefined;
   const sure = finding && finding.confidence >= 0.9 ? 'sure' : 'likely';
-  const [said = ''] = (ended?.why ?? '').split(ALLOW);
-  const why = explained && finding.why !== '' ? `${sure}: ${lowerFirst(finding.why)}` : said;
+  const [reason = ''] = said.split(ALLOW);
+  const why = explained && finding.why !== '' ? `${sure}: ${lowerFirst(finding.why)}` : reason;
   return [
     ...labelled('Why', [why], style),
     ...(explained ? quoteLines(finding.quotes, style) : []),
@@ -219,4 +223,8 @@ function closed(state: RunState, style: Style): readonly string[] {
 /** Where its first word is a plain one; names (Qwen/Qwen3.5, SGLang) stay. */
 function lowerFirst(text: string): string {
   return /^[A-Z][a-z]*(?= )/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
+}
+
+function bare(text: string): string {
+  return text.trim().replace(/[.\s]+$/, '');
 }

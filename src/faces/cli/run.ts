@@ -13,7 +13,12 @@ export async function runCli(argv: readonly string[], parts: CliParts): Promise<
   const write = (stream: Output) => (text: string) => void stream.write(text);
   const stdout = write(parts.stdout);
   const stderr = write(parts.stderr);
-  for (const stream of [parts.stdout, parts.stderr]) stream.on('error', ignoreClosedPipe);
+  let unwritten: NodeJS.ErrnoException | undefined;
+  for (const stream of [parts.stdout, parts.stderr])
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      // `firstlight runs | head` closes our output early; that is no mistake of anybody.
+      if (error.code !== 'EPIPE') unwritten ??= error;
+    });
   const told = { changed: false, ended: false };
   let exit = 0;
   const program = buildProgram({
@@ -27,7 +32,10 @@ export async function runCli(argv: readonly string[], parts: CliParts): Promise<
   quietly(program, { stdout, stderr: json ? () => {} : stderr });
   try {
     await program.parseAsync([...argv], { from: 'user' });
-    return exit;
+    await flushed(parts.stdout);
+    if (unwritten === undefined) return exit;
+    stderr(`${unwritten.message}: the result could not be written\n`);
+    return Math.max(exit, 2);
   } catch (error) {
     const style = styleOf(parts.stderr, parts.env, Date.now(), verbose);
     if (error instanceof CommanderError) {
@@ -62,7 +70,7 @@ function jsonError(code: string, message: string, hint: string): string {
   return `${safeJson({ error: { code, message, hint } })}\n`;
 }
 
-/** `firstlight runs | head` closes our output early; that is no mistake of anybody. */
-function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
+/** Until everything written so far is out, or was refused. */
+function flushed(stream: Output): Promise<void> {
+  return new Promise((resolve) => stream.write('', () => resolve()));
 }

@@ -1,9 +1,11 @@
+import type { z } from 'zod';
 import type { Event } from '../../domain/event.ts';
 import type { Report } from '../../domain/report.ts';
 import { UserError } from '../../domain/user-error.ts';
 import type { Answer, Operation } from '../../operations/operation.ts';
 import type { Live, World } from '../../operations/world.ts';
 import { cleanAll, safeJson } from './clean.ts';
+import { fieldsOf } from './flags.ts';
 import { type Interrupt, listenForInterrupt } from './interrupt.ts';
 import { createLiveView } from './live-screen.ts';
 import { mayDraw } from './may-draw.ts';
@@ -104,7 +106,7 @@ export async function carryOut(
     else progress.live(update);
   };
   const world = parts.makeWorld({
-    cluster: globals.cluster ?? env['FIRSTLIGHT_CLUSTER'] ?? 'cluster.yaml',
+    cluster: globals.cluster ?? (env['FIRSTLIGHT_CLUSTER'] || 'cluster.yaml'), // an empty variable is none
     sudoPasswordFiles: globals.sudoPasswordFiles,
     live,
     onEvent,
@@ -213,9 +215,22 @@ async function acceptKey(text: string, world: World): Promise<void> {
 function parseInput(operation: Operation, given: Readonly<Record<string, unknown>>): unknown {
   const parsed = operation.input.safeParse(given);
   if (parsed.success) return parsed.data;
-  const said = parsed.error.issues.map((issue) =>
-    issue.path.length === 0 ? issue.message : `${issue.path.map(String).join('.')}: ${issue.message}`,
-  );
+  const fields = fieldsOf(operation.input);
+  const said = parsed.error.issues.map((issue) => {
+    const field = fields.find(({ key }) => key === issue.path[0]);
+    const name =
+      field === undefined || field.positional ? issue.path.map(String).join('.') : `--${field.flag}`;
+    return name === '' ? issue.message : `${name}: ${wordsOf(issue)}`;
+  });
   const hint = `firstlight ${operation.name} --help shows what it takes`;
   throw new UserError('bad-input', said.join('; '), hint, parsed.error);
+}
+
+/** The usual mistakes in our own words; the rest as the schema says it. */
+function wordsOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'too_small') return `it must be at least ${issue.minimum}`;
+  if (issue.code === 'invalid_value') return `it must be one of ${issue.values.map(String).join(', ')}`;
+  if (issue.code === 'invalid_type')
+    return `it must be ${issue.expected === 'int' ? 'a whole number' : `a ${issue.expected}`}`;
+  return issue.message;
 }
