@@ -21,6 +21,8 @@ export const RAY_STOP_SECONDS = 15;
 export const RAY_NODE_SH = String.raw`venv=$1 head=$2 port=$3 own=$4 nodes=$5 gpus=$6
 shift 6
 [ -z "$venv" ] || { PATH=$venv/bin:$PATH; export PATH; }
+at=$head:$port
+case $head in *:*) at=[$head]:$port ;; esac
 ray= driver=
 down() {
   trap "" TERM INT
@@ -36,15 +38,15 @@ trap "down 143" TERM INT
 command -v ray >/dev/null || { ray --version; exit 127; }
 start="ray start --block --node-ip-address=$own --num-gpus=$gpus --disable-usage-stats"
 if [ $# -gt 0 ]; then $start --head --port="$port" & ray=$!; fi
-echo "Waiting for Ray at $head:$port."
+echo "Waiting for Ray at $at."
 i=0
 until python3 -c "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 2)" "$head" "$port" 2>/dev/null; do
   [ -z "$ray" ] || kill -0 $ray 2>/dev/null || { echo "Ray ended before it was up."; down 1; }
-  i=$((i+1)); [ $i -lt ${RAY_JOIN_SECONDS} ] || { echo "No answer from Ray at $head:$port."; down 1; }
+  i=$((i+1)); [ $i -lt ${RAY_JOIN_SECONDS} ] || { echo "No answer from Ray at $at."; down 1; }
   sleep 1
 done
 if [ $# -eq 0 ]; then
-  $start --address="$head:$port" & ray=$!
+  $start --address="$at" & ray=$!
   wait $ray; code=$?; ray=; down $code
 fi
 python3 -c "$(cat <<\PY
@@ -66,11 +68,11 @@ while True:
         sys.exit(f"Ray has only {text}")
     time.sleep(0.5)
 PY
-)" "$head:$port" "$nodes" ${RAY_JOIN_SECONDS} &
+)" "$at" "$nodes" ${RAY_JOIN_SECONDS} &
 driver=$!
 wait $driver; code=$?; driver=
 [ $code = 0 ] || down $code
-(unset NCCL_SOCKET_IFNAME NCCL_IB_HCA; RAY_ADDRESS=$head:$port; export RAY_ADDRESS; exec "$@") &
+(unset NCCL_SOCKET_IFNAME NCCL_IB_HCA; RAY_ADDRESS=$at; export RAY_ADDRESS; exec "$@") &
 driver=$!
 wait $driver; code=$?; driver=
 down $code

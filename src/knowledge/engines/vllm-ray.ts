@@ -73,5 +73,8 @@ const MARKS: Marks = [
   ...VLLM_MARKS,
 ];
 
-/** Seconds. A node's Ray needs half a minute to start, and vLLM some more to import torch in each worker. */
-const STALL: Readonly<Record<Stage, number>> = { ...VLLM_STALL, rendezvous: 240 };
+/**
+ * Seconds. A node's Ray needs half a minute to start, and vLLM some more to import torch in each worker. The start has
+ * ends of its own (ray-script.ts), and a worker whose lines Ray does not bring stays in it while the head goes on.
+ */
+const STALL: Readonly<Record<Stage, number>> = { ...VLLM_STALL, start: 660, rendezvous: 240 };

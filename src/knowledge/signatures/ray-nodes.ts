@@ -62,7 +62,7 @@ export const rayGpuMissing: Signature = {
   match(view) {
     const { evidence, find } = view;
     const found = find(unplaced).at(-1);
-    if (found === undefined || view.stalled !== 'rendezvous') return undefined;
+    if (found === undefined || view.stalled === undefined) return undefined;
     const blind = nodesOf(evidence).filter((node) => valueIf(factsOf(evidence, node)?.gpus)?.length === 0);
     return {
       cause: 'ray-gpu-not-registered',

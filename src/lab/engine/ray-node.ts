@@ -111,7 +111,7 @@ function endAll(workers: Map<number, ChildProcess>): void {
 }
 
 /** Dials the head's Ray and tells it something; undefined where nobody answers in 35 s. */
-export async function join(
+async function join(
   world: EngineWorld,
   address: string,
   port: number,
