@@ -1,3 +1,4 @@
+import { isObject, parseObject, textAt } from '../domain/json.ts';
 import type { Service } from '../domain/plan.ts';
 import type { Recipe } from '../domain/recipe.ts';
 import { httpFrom } from '../remote/http.ts';
@@ -63,19 +64,10 @@ function failed(step: 'models' | 'answer' | 'speed', why: string, text: string):
   return { kind: 'failed', step, why, text };
 }
 
+/** Ids in an answer of /v1/models; none where it is not JSON: a proxy's page, or another program behind the port. */
 function modelNames(body: string): readonly string[] {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    const data: unknown =
-      typeof parsed === 'object' && parsed !== null && 'data' in parsed ? parsed.data : undefined;
-    if (!Array.isArray(data)) return [];
-    return data.flatMap((card: unknown) =>
-      typeof card === 'object' && card !== null && 'id' in card && typeof card.id === 'string'
-        ? [card.id]
-        : [],
-    );
-  } catch {
-    // Not JSON: a proxy's page or another program behind the port.
-    return [];
-  }
+  const data = parseObject(body)?.['data'];
+  return Array.isArray(data)
+    ? data.flatMap((card: unknown) => (isObject(card) ? textAt(card, 'id') : []))
+    : [];
 }

@@ -3,6 +3,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type Ran, script, type Unreachable } from '../domain/command.ts';
 import type { LockRecord } from '../domain/facts.ts';
+import { numberAt, parseObject, textAt } from '../domain/json.ts';
 import { LOCK_DEAD_SECONDS, LOCK_DIR_SH, LOCK_REFRESH_SECONDS } from '../domain/node-folder.ts';
 import type { Host, RunOptions } from './host.ts';
 import { pause } from './limit.ts';
@@ -119,9 +120,10 @@ function readHeld(
   holder: string,
   age: number,
 ): { readonly lock: LockRecord; readonly gone: boolean } {
-  const value = parse(text);
-  const word = (key: string): string => (typeof value[key] === 'string' ? value[key] : '');
-  const pid = typeof value['pid'] === 'number' ? value['pid'] : 0;
+  // Half written, or not ours: then nothing of it is known.
+  const value = parseObject(text) ?? {};
+  const word = (key: string): string => textAt(value, key);
+  const pid = numberAt(value, 'pid') ?? 0;
   const lock: LockRecord = {
     owner: word('owner') || 'somebody',
     run: word('run') || 'unknown',
@@ -140,15 +142,6 @@ function ownerIsGone(word: (key: string) => string, pid: number): boolean {
   if (word('host') !== here.host || word('machine') !== here.machine) return false;
   if (word('boot') !== here.boot) return here.machine !== '' && here.boot !== '';
   return word('namespace') === here.namespace && startOf(pid) !== word('started');
-}
-
-function parse(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? { ...value } : {};
-  } catch {
-    return {}; // half written, or not ours
-  }
 }
 
 /** What tells a process of this machine from one that got its pid later, or on another machine. */

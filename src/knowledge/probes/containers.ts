@@ -1,6 +1,6 @@
 import { type Container, type Fact, known, unknown } from '../../domain/facts.ts';
+import { isObject, parseArray, textAt } from '../../domain/json.ts';
 import type { Probe, ProbeOutput } from '../../domain/probe.ts';
-import { isObject, parseArray, textAt } from './json.ts';
 import { firstLine, headAndRest, linesOf, printable, wholeNumber } from './output.ts';
 
 /** What is inspected: never `.Config.Env`, which holds keys. Each part is JSON, so that no name can break a line. */

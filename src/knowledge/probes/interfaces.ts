@@ -1,6 +1,6 @@
 import { type Fact, known, type NetworkInterface, unknown } from '../../domain/facts.ts';
+import { isObject, numberAt, parseArray, textAt } from '../../domain/json.ts';
 import type { LookRequest, Probe, ProbeOutput } from '../../domain/probe.ts';
-import { isObject, numberAt, parseArray, textAt } from './json.ts';
 import { gaveNothing, headAndRest, linesOf, printable, wholeNumber } from './output.ts';
 
 /** Interfaces with addresses, and over which of them each peer is routed. busybox' ip has no `-j`. */

@@ -1,6 +1,6 @@
 import { type Fact, known, type ModelFacts, type ModelFile, unknown } from '../../domain/facts.ts';
+import { parseObject } from '../../domain/json.ts';
 import type { Probe, ProbeOutput } from '../../domain/probe.ts';
-import { parseObject } from './json.ts';
 import { gaveNothing, headAndRest, wholeNumber } from './output.ts';
 
 const CONFIG_LIMIT = 256 * 1024;

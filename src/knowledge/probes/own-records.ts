@@ -6,10 +6,10 @@ import {
   type UndoRecord,
   unknown,
 } from '../../domain/facts.ts';
+import { isObject, numberAt, parseObject, textAt } from '../../domain/json.ts';
 import { LOCK_DIR_SH, NODE_FOLDER_SH } from '../../domain/node-folder.ts';
 import type { Probe, ProbeOutput } from '../../domain/probe.ts';
 import { ENGINES, type EngineName, type RecipeEdit } from '../../domain/recipe.ts';
-import { isObject, numberAt, parseObject, textAt } from './json.ts';
 import { headAndRest, linesOf, wholeNumber } from './output.ts';
 
 /** What firstlight itself left on the node: its ranks, what it still owes, and the lock. */
