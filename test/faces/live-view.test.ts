@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { foldAll } from '../../src/domain/run-state.ts';
-import { frame, type LiveState, noLive } from '../../src/faces/cli/live-view.ts';
+import { type LiveState, noLive } from '../../src/faces/cli/live-state.ts';
+import { frame } from '../../src/faces/cli/live-view.ts';
 import { width } from '../../src/faces/cli/width.ts';
 import { storyEvents, storyTime, storyUntil } from '../pretend/story-events.ts';
 import { golden } from './golden.ts';

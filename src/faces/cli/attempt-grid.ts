@@ -2,7 +2,7 @@ import { STAGES, type Stage } from '../../domain/finding.ts';
 import type { AttemptState, RankState } from '../../domain/run-state.ts';
 import { edit, STAGE_WORDS, silence } from '../../domain/run-words.ts';
 import { stopwatch } from '../../domain/units.ts';
-import type { Pen } from './live-view.ts';
+import type { Pen } from './pen.ts';
 import { fill, pad, width } from './width.ts';
 
 const COLUMNS: readonly { readonly stage: Stage; readonly head: string; readonly columns: number }[] = [

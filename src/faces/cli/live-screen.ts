@@ -4,7 +4,8 @@ import type { Live } from '../../operations/world.ts';
 import { drawsColor } from './color.ts';
 import { finalLines } from './final-lines.ts';
 import { drawsUnicode } from './glyphs.ts';
-import { frame, type LiveState, noLive } from './live-view.ts';
+import { type LiveState, noLive } from './live-state.ts';
+import { frame } from './live-view.ts';
 import { width } from './width.ts';
 
 /** A terminal that can be drawn on. */

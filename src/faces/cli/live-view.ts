@@ -2,21 +2,13 @@ import { nowLine } from '../../domain/now-line.ts';
 import type { RunState } from '../../domain/run-state.ts';
 import { stopwatch } from '../../domain/units.ts';
 import { attemptGrid, finishedAttempt } from './attempt-grid.ts';
-import { type Paint, paint } from './color.ts';
-import { type Glyphs, glyphs as glyphSet, plainAscii } from './glyphs.ts';
+import { paint } from './color.ts';
+import { glyphs as glyphSet, plainAscii } from './glyphs.ts';
+import type { LiveState } from './live-state.ts';
 import { memoryRows } from './memory-rows.ts';
+import type { Pen } from './pen.ts';
 import { rail } from './rail.ts';
 import { fill, truncate, width } from './width.ts';
-
-/** What is live and in no journal: the last beats of the nodes, the last lines of the ranks. */
-export type LiveState = {
-  /** Node → MemAvailable in bytes since the last look. */
-  readonly beats: ReadonlyMap<string, number>;
-  readonly lines: readonly { readonly rank: number; readonly at: number; readonly text: string }[];
-  readonly interrupted: boolean;
-};
-
-export const noLive: LiveState = { beats: new Map(), lines: [], interrupted: false };
 
 export type FrameOptions = {
   readonly columns: number;
@@ -24,14 +16,6 @@ export type FrameOptions = {
   readonly now: number;
   readonly color: boolean;
   readonly unicode: boolean;
-};
-
-/** What the parts of the frame are drawn with. */
-export type Pen = {
-  readonly columns: number;
-  readonly now: number;
-  readonly paint: Paint;
-  readonly glyphs: Glyphs;
 };
 
 const MOST_LOG_LINES = 6;

@@ -1,7 +1,8 @@
 import type { RunState } from '../../domain/run-state.ts';
 import { gib, gibNumber } from '../../domain/units.ts';
 import { beatOnto, type Ledger, ledgerOf, memoryBar } from './ledger.ts';
-import type { LiveState, Pen } from './live-view.ts';
+import type { LiveState } from './live-state.ts';
+import type { Pen } from './pen.ts';
 import { fill, pad, width } from './width.ts';
 
 /** The memory of all nodes as lines, those in question apart, so that the others can be left out. */

@@ -1,6 +1,6 @@
 import type { RunPhase, RunState } from '../../domain/run-state.ts';
 import { stopwatch } from '../../domain/units.ts';
-import type { Pen } from './live-view.ts';
+import type { Pen } from './pen.ts';
 import { width } from './width.ts';
 
 const STOPS = ['look', 'plan', 'clear', 'launch', 'follow', 'prove'] as const;
