@@ -43,9 +43,11 @@ export class Timeline {
   }
 
   #start(turn: StoryTurn): void {
+    const tell = (text: string): void => appendFileSync(join(this.#folder, TURNS_FILE), `${text}\n`);
     this.#happen(turn).then(
-      () => appendFileSync(join(this.#folder, TURNS_FILE), `${turn.node} ${turn.when}\n`),
-      (error: unknown) => process.stderr.write(`${String(error)}\n`),
+      () => tell(`${turn.node} ${turn.when}`),
+      // Whoever waits for it waits in vain; whoever wonders why reads it there.
+      (error: unknown) => tell(`${turn.node} ${turn.when}: ${String(error)}`),
     );
   }
 
