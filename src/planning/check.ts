@@ -8,7 +8,7 @@ import { stoppableHolders } from './allocate.ts';
 import { activeRdma, fabricOf } from './fabric.ts';
 import { isUnified } from './fit.ts';
 import { hostBlockers } from './host-blockers.ts';
-import { ownNameOnLoopback } from './warnings.ts';
+import { clockIsOff, ownNameOnLoopback, swapUsedUp } from './warnings.ts';
 
 type CheckInput = {
   readonly cluster: Cluster;
@@ -151,7 +151,6 @@ function memoryItems(facts: ReachedFacts, input: CheckInput, item: Item): readon
   if (memory === undefined) return [];
   const said = `${gib(memory.availableBytes)} of ${gib(memory.totalBytes)} available, ${gib(memory.freeBytes)} free, ${gib(memory.cachedBytes)} in files`;
   const holders = stoppableHolders(facts);
-  const swapUsedUp = memory.swapTotalBytes > 0 && memory.swapFreeBytes < memory.swapTotalBytes / 100;
   return [
     item('fine', 'memory', `${said}.`),
     ...(input.plan === undefined && holders.length > 0
@@ -164,7 +163,7 @@ function memoryItems(facts: ReachedFacts, input: CheckInput, item: Item): readon
           ),
         ]
       : []),
-    ...(input.plan === undefined && swapUsedUp
+    ...(input.plan === undefined && swapUsedUp(memory)
       ? [
           item(
             'warning',
@@ -244,7 +243,7 @@ function networkItems(
 function clockItems(facts: ReachedFacts, item: Item): readonly CheckItem[] {
   const offset = valueIf(facts.clockOffsetSeconds);
   if (offset === undefined) return [];
-  return Math.abs(offset) > 5
+  return clockIsOff(offset)
     ? [
         item(
           'warning',

@@ -1,6 +1,6 @@
 import { isLoopback } from '../domain/address.ts';
 import type { Node } from '../domain/cluster.ts';
-import { type NodeFacts, type ReachedFacts, valueIf } from '../domain/facts.ts';
+import { type MemoryFacts, type NodeFacts, type ReachedFacts, valueIf } from '../domain/facts.ts';
 import type { Phase, Warning } from '../domain/plan.ts';
 import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { gib, plural, thousands } from '../domain/units.ts';
@@ -40,6 +40,16 @@ export function ownNameOnLoopback(facts: ReachedFacts): boolean {
   return own !== undefined && own.length > 0 && own.every(isLoopback);
 }
 
+/** Less than a hundredth of the swap is left. */
+export function swapUsedUp({ swapTotalBytes, swapFreeBytes }: MemoryFacts): boolean {
+  return swapTotalBytes > 0 && swapFreeBytes < swapTotalBytes / 100;
+}
+
+/** Seconds by which a node's clock may differ before logs of several nodes are hard to read side by side. */
+export function clockIsOff(offsetSeconds: number): boolean {
+  return Math.abs(offsetSeconds) > 5;
+}
+
 function hostWarnings(facts: ReachedFacts, { recipe, nodes }: Input): readonly Warning[] {
   const { node } = facts;
   const offset = valueIf(facts.clockOffsetSeconds);
@@ -50,7 +60,7 @@ function hostWarnings(facts: ReachedFacts, { recipe, nodes }: Input): readonly W
       title: `${node} resolves its own name to ${valueIf(valueIf(facts.host)?.ownAddresses)?.join(', ')}, and the recipe leaves addresses to the engine.`,
       advice: 'Write network: auto in the recipe, or give the name its fabric address in /etc/hosts.',
     });
-  if (offset !== undefined && Math.abs(offset) > 5)
+  if (offset !== undefined && clockIsOff(offset))
     said.push({
       node,
       title: `The clock of ${node} is ${Math.abs(offset).toFixed(0)} s ${offset > 0 ? 'ahead' : 'behind'}.`,
@@ -69,7 +79,7 @@ function memoryWarnings(facts: ReachedFacts, share: Share | undefined, input: In
   const { node } = facts;
   const memory = valueIf(facts.memory);
   const said: Warning[] = [];
-  if (memory !== undefined && memory.swapTotalBytes > 0 && memory.swapFreeBytes < memory.swapTotalBytes / 100)
+  if (memory !== undefined && swapUsedUp(memory))
     said.push({
       node,
       title: `The swap of ${node} is used up, so it ran out of memory before.`,
