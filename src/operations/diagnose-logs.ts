@@ -10,6 +10,7 @@ import { UserError } from '../domain/user-error.ts';
 import { readLogFile } from '../files/log-file.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { readLog } from '../remote/log-file.ts';
+import { keepLines } from './keep-lines.ts';
 import { type LogSource, logSources } from './log-sources.ts';
 import type { Answer } from './operation.ts';
 import type { World } from './world.ts';
@@ -33,7 +34,6 @@ type OpenLog = {
 
 /** After this long without a line from any rank, what is known is all there will be. */
 const QUIET_MILLISECONDS = 5000;
-const KEPT_LINES = 40_000;
 
 /**
  * Why an attempt failed that somebody launched by hand, from its ranks' log files here or on nodes. With `follow`
@@ -124,9 +124,7 @@ async function readOne(world: World, log: OpenLog, follow: boolean, signal: Abor
 }
 
 function take(world: World, log: OpenLog, fresh: readonly LogLine[], follow: boolean): void {
-  log.lines.push(...fresh);
-  // A chatty engine must not fill our memory: the beginning and the end tell the story.
-  if (log.lines.length > KEPT_LINES) log.lines.splice(KEPT_LINES / 4, log.lines.length - KEPT_LINES);
+  keepLines(log.lines, fresh);
   if (follow && fresh.length > 0)
     world.live({
       kind: 'lines',

@@ -9,6 +9,7 @@ import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { followRank } from '../remote/rank-runner.ts';
 import { askHealth } from './health.ts';
+import { keepLines } from './keep-lines.ts';
 import type { Recorder } from './recorder.ts';
 import type { World } from './world.ts';
 
@@ -36,7 +37,6 @@ const QUIET_MILLISECONDS = 5000;
 /** The same after a fatal line whose rank does not end, while others go on to print and none moves on. */
 const STUCK_MILLISECONDS = 30_000;
 const NODE_LOST_MILLISECONDS = 60_000;
-const KEPT_LINES = 40_000;
 
 /**
  * Follows all ranks of one attempt as one stream until it serves, fails or is left alone. A broken connection
@@ -191,9 +191,7 @@ export async function followAttempt(
     const kept = lines.get(service.rank) ?? [];
     const first = (kept.at(-1)?.line ?? 0) + 1;
     const fresh = texts.map((text, index) => ({ line: first + index, at, text: recorder.clean(text) }));
-    kept.push(...fresh);
-    // A chatty engine must not fill our memory: the beginning and the end tell the story.
-    if (kept.length > KEPT_LINES) kept.splice(KEPT_LINES / 4, kept.length - KEPT_LINES);
+    keepLines(kept, fresh);
     world.journal.appendLog(recorder.run, input.attempt, service.rank, fresh);
     world.live({
       kind: 'lines',
