@@ -16,15 +16,19 @@ export type FileLines = {
 /** `2026-11-29T15:00:32.123456789Z `, as `docker logs --timestamps` writes before each line. */
 const DOCKER_STAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) ?/;
 const NEWLINE = 10;
+/** A line that goes on for longer is told in parts, under one number: a progress bar may redraw itself for hours. */
+const LONGEST_BYTES = 2 ** 20;
 
 export function fileLines(): FileLines {
   const stamped = new WeakMap<LogLine, string>();
   let rest: Uint8Array = new Uint8Array();
   let count = 0;
   let at: number | undefined;
+  let within = false;
 
   const physical = (bytes: Uint8Array, fallback: number): readonly LogLine[] => {
-    count += 1;
+    if (!within) count += 1;
+    within = bytes.at(-1) !== NEWLINE;
     const split = splitLog('', bytes);
     const pieces = [...split.lines, ...endLog(split.carry)];
     return (pieces.length === 0 ? [''] : pieces).map((raw) => {
@@ -42,10 +46,14 @@ export function fileLines(): FileLines {
       let from = 0;
       for (let to = bytes.indexOf(NEWLINE); to !== -1; to = bytes.indexOf(NEWLINE, from)) {
         // With its end, so that a \r before it is part of the end.
-        lines.push(...physical(bytes.subarray(from, to + 1), fallback));
+        for (const line of physical(bytes.subarray(from, to + 1), fallback)) lines.push(line);
         from = to + 1;
       }
       rest = bytes.slice(from);
+      if (rest.length > LONGEST_BYTES) {
+        for (const line of physical(rest, fallback)) lines.push(line);
+        rest = new Uint8Array();
+      }
       return lines;
     },
     end(fallback) {
