@@ -3,6 +3,11 @@ export type FrameEnd =
   | { readonly kind: 'code'; readonly code: number }
   | { readonly kind: 'refused'; readonly why: 'missing' | 'password' | 'wrong' };
 
+/** Characters kept of what comes from outside: a login shell may print without end. */
+const MOST_NOISE = 8192;
+/** Bytes of a line after which it is handed on without its end. */
+const LONGEST_LINE = 2 ** 20;
+
 /**
  * Takes what a command wrote out of what its login shell wrote around it. Bytes between the marker's line and
  * `<marker>:<end>` are handed on as they come; everything outside is kept in `noise`.
@@ -36,10 +41,10 @@ export class Frame {
       const begin = Buffer.concat([this.#marker, Buffer.from('\n')]);
       const at = bytes.indexOf(begin);
       if (at === -1) {
-        this.#noise += this.#keepTail(bytes, begin.length).toString();
+        this.#hear(this.#keepTail(bytes, begin.length));
         return;
       }
-      this.#noise += bytes.subarray(0, at).toString();
+      this.#hear(bytes.subarray(0, at));
       bytes = bytes.subarray(at + begin.length);
       this.#state = 'inside';
     }
@@ -60,7 +65,11 @@ export class Frame {
       this.#state = 'after';
       bytes = bytes.subarray(line + 1);
     }
-    this.#noise = (this.#noise + bytes.toString()).slice(-8192);
+    this.#hear(bytes);
+  }
+
+  #hear(bytes: Buffer): void {
+    this.#noise = (this.#noise + bytes.toString()).slice(-MOST_NOISE);
   }
 
   /** Holds back what may be the beginning of a marker, and returns the rest. */
@@ -101,6 +110,7 @@ export class Lines {
       bytes = bytes.subarray(at + 1);
     }
     this.#carry = Buffer.from(bytes);
+    if (this.#carry.length > LONGEST_LINE) this.finish();
   }
 
   finish(): void {
