@@ -91,7 +91,9 @@ function fabricBlockers(nodes: readonly Node[], facts: readonly NodeFacts[]): re
         },
       ];
     }
-    const lost = routesAreKnown
+    const seen = there.interfaces.value.every((one) => one.reachesUnknown !== true);
+    const lost =
+      routesAreKnown && seen
       ? nodes.filter(
           (peer, other) =>
             other !== rank &&
