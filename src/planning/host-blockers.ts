@@ -91,9 +91,7 @@ function fabricBlockers(nodes: readonly Node[], facts: readonly NodeFacts[]): re
         },
       ];
     }
-    const seen = there.interfaces.value.every((one) => one.reachesUnknown !== true);
-    const lost =
-      routesAreKnown && seen
+    const lost = routesAreKnown
       ? nodes.filter(
           (peer, other) =>
             other !== rank &&
