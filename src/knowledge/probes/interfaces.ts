@@ -55,7 +55,6 @@ export function parseInterfaces(
     }),
   );
   const routes = of('route').map(headAndRest);
-  const asked = peers.every((peer) => routes.some(([to]) => to === peer.address));
   return known(
     addressed
       .filter((each) => !each.name.startsWith('veth'))
@@ -68,7 +67,6 @@ export function parseInterfaces(
           reaches: peers
             .filter((peer) => routes.some(([to, how]) => to === peer.address && deviceOf(how) === each.name))
             .map((peer) => peer.node),
-          ...(asked ? {} : { reachesUnknown: true }),
         };
       }),
   );
