@@ -131,8 +131,6 @@ export type NetworkInterface = {
   readonly addresses: readonly { readonly address: string; readonly prefix: number }[];
   /** Names of other nodes whose fabric address is routed over this interface. */
   readonly reaches: readonly string[];
-  /** The look ended before every peer had been asked for: `reaches` says less than there is. */
-  readonly reachesUnknown?: true;
 };
 
 export type RdmaDevice = {
