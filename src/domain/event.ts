@@ -11,7 +11,8 @@ export type Outcome =
   | 'cancelled'
   | 'stopped'
   | 'restored'
-  | 'nothing-to-do';
+  | 'nothing-to-do'
+  | 'adopted';
 
 export type Owed = { readonly node: string; readonly id: string; readonly title: string };
 
@@ -19,7 +20,7 @@ export type Owed = { readonly node: string; readonly id: string; readonly title:
 export type EventBody =
   | {
       readonly type: 'run-started';
-      readonly operation: 'up' | 'down' | 'restore';
+      readonly operation: 'up' | 'down' | 'restore' | 'adopt';
       readonly cluster: string;
       readonly recipe: string | undefined;
       readonly recipeDigest: string | undefined;

@@ -193,6 +193,8 @@ export type RankRecord = {
   /** Name of the model at the API, and of the environment variable with its key (never the key). */
   readonly servedName?: string;
   readonly apiKeyEnv?: string;
+  /** Somebody started it by hand; it is followed, and down stops it. */
+  readonly adopted?: true;
   readonly folder: string;
   readonly logBytes: number;
 };

@@ -13,6 +13,7 @@
  *         exit                    exit code, once the rank has ended
  *         stopping                exists once a stop was asked for
  *         serving                 ISO time, once the answer was proved
+ *         adopted         what somebody else started: `process <pid> <start ticks>` or `docker <id>`; source: its log
  *         secrets.env             mode 0600, removed at down
  *       ranks/<service name>~<n>/ earlier attempts
  *       undo/<step id>/           mode 0700

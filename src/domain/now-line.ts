@@ -208,6 +208,7 @@ function ended(state: RunState): NowLine {
     case 'serving':
       return state.serving ? serving(state) : say('✓', `Serving ${state.recipe ?? 'the model'}`, '');
     case 'nothing-to-do':
+    case 'adopted':
       return say('✓', why || 'Nothing to do', '');
     case 'not-serving':
       return notServing(state, why);

@@ -118,6 +118,19 @@ export type ChatReport = {
   readonly outputTokens: number | undefined;
 };
 
+/** What `adopt` found where it was told nothing: candidates, and the command that adopts them. */
+export type AdoptReport = {
+  readonly kind: 'adopt';
+  readonly ranks: readonly {
+    readonly rank: number;
+    readonly node: string;
+    /** Pid or container. */
+    readonly target: string;
+    readonly text: string;
+  }[];
+  readonly command: string | undefined;
+};
+
 export type InitReport = { readonly kind: 'init'; readonly file: string; readonly nodes: number };
 
 export type LabReport = {
@@ -138,4 +151,5 @@ export type Report =
   | DiagnoseReport
   | ChatReport
   | InitReport
+  | AdoptReport
   | LabReport;

@@ -68,7 +68,7 @@ export type RunPhase =
 /** All that the faces show of a run: a fold over its events, nothing else. */
 export type RunState = {
   readonly run: string;
-  readonly operation: 'up' | 'down' | 'restore' | undefined;
+  readonly operation: 'up' | 'down' | 'restore' | 'adopt' | undefined;
   readonly cluster: string;
   readonly recipe: string | undefined;
   readonly nodes: readonly string[];

@@ -16,7 +16,7 @@ export type RunEnd = {
 const LAST_LOOK_MILLISECONDS = 5000;
 
 type Opening = {
-  readonly operation: 'up' | 'down' | 'restore';
+  readonly operation: 'up' | 'down' | 'restore' | 'adopt';
   readonly nodes: readonly Node[];
   readonly recipe: string | undefined;
   readonly recipeDigest: string | undefined;

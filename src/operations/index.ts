@@ -1,3 +1,4 @@
+import { adopt } from './adopt.ts';
 import { chat } from './chat.ts';
 import { check } from './check.ts';
 import { diagnoseRun } from './diagnose.ts';
@@ -23,6 +24,7 @@ export const operations = [
   show,
   diagnoseRun,
   chat,
+  adopt,
   down,
   restore,
 ] as const satisfies readonly Operation[];

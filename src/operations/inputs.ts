@@ -69,6 +69,20 @@ export const inputs = {
       .meta({ example: '--limit 5' }),
   }),
   show: z.strictObject({ run: runId.meta({ positional: true, example: '14' }) }),
+  adopt: z.strictObject({
+    rank: z
+      .array(z.string())
+      .default([])
+      .describe('RANK=NODE:PID or RANK=NODE:CONTAINER, then ,log=PATH; one per rank; looked for if left out')
+      .meta({ example: '--rank 0=spark-a:4711 --rank 1=spark-b:sglang-worker --engine sglang' }),
+    engine: z.enum(ENGINES).optional().describe('engine that they run'),
+    port: z.coerce.number().int().min(1).max(65535).optional().describe("port of the head's API"),
+    recipe: z
+      .string()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'must be letters, digits, ".", "_" and "-"')
+      .default('by-hand')
+      .describe('what to call it'),
+  }),
   diagnose: z.strictObject({
     run: runId.meta({
       positional: true,

@@ -2,9 +2,10 @@ import { STAGES, type Stage } from '../domain/finding.ts';
 import type { LogsReport } from '../domain/report.ts';
 import { foldAll } from '../domain/run-state.ts';
 import { UserError } from '../domain/user-error.ts';
+import { catchUp } from './adopted-logs.ts';
 import { inputs } from './inputs.ts';
 import type { Operation } from './operation.ts';
-import { findRun, isUp } from './past-run.ts';
+import { findRun, hasRanks, isAdoption } from './past-run.ts';
 import type { World } from './world.ts';
 
 type Line = LogsReport['lines'][number];
@@ -30,7 +31,9 @@ export const logs: Operation<typeof inputs.logs> = {
       );
     if (input.line !== undefined && input.rank === undefined)
       throw new UserError('bad-input', '--line needs --rank', 'firstlight logs --rank 1 --line 1204');
-    const found = findRun(world.journal, input.run, isUp);
+    const found = findRun(world.journal, input.run, hasRanks);
+    const adopted = isAdoption(found.events);
+    if (adopted) await catchUp(world, found.run);
     const filter = { rank: input.rank, stage, attempt: input.attempt };
     let { attempt, lines } = readLines(world, found.run, filter);
     if (input.line !== undefined) {
@@ -46,8 +49,10 @@ export const logs: Operation<typeof inputs.logs> = {
           shown.add(`${line.rank}:${line.line}`);
           world.live({ kind: 'lines', rank: line.rank, node: line.node, lines: [line.text] });
         }
-        if (world.signal.aborted || foldAll(world.journal.read(found.run)).ended !== undefined) break;
-        await world.clock.wait(300, world.signal).catch(() => undefined); // read at the top
+        if (world.signal.aborted) break;
+        if (!adopted && foldAll(world.journal.read(found.run)).ended !== undefined) break;
+        await world.clock.wait(adopted ? 2000 : 300, world.signal).catch(() => undefined); // read at the top
+        if (adopted) await catchUp(world, found.run).catch(() => undefined); // what cannot be read now comes later
         lines = readLines(world, found.run, { ...filter, attempt }).lines;
       }
       lines = [];

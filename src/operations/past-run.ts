@@ -34,3 +34,13 @@ export function isUp(events: readonly Event[]): boolean {
   const first = events[0];
   return first?.type === 'run-started' && first.operation === 'up';
 }
+
+/** Runs that ranks' logs belong to. */
+export function hasRanks(events: readonly Event[]): boolean {
+  return isUp(events) || isAdoption(events);
+}
+
+export function isAdoption(events: readonly Event[]): boolean {
+  const first = events[0];
+  return first?.type === 'run-started' && first.operation === 'adopt';
+}

@@ -56,6 +56,15 @@ async function rankStatus(
   world: World,
   rank: { readonly node: string; readonly record: RankRecord },
 ): Promise<RankStatus> {
+  const { record } = rank;
+  const status = await stateOf(world, rank);
+  return record.adopted ? { ...status, text: `adopted, ${status.text}` } : status;
+}
+
+async function stateOf(
+  world: World,
+  rank: { readonly node: string; readonly record: RankRecord },
+): Promise<RankStatus> {
   const { record, node } = rank;
   const base = {
     rank: record.rank,

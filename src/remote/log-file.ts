@@ -4,7 +4,7 @@ import type { Host } from './host.ts';
 /** $1 path, $2 first byte, $3 follow or once. stderr: `M <now> <changed> <bytes>` first, then `B` each second. */
 const READ_LOG = String.raw`
 R="$FIRSTLIGHT_ROOT"
-case $1 in /*) f="$R$1" ;; "~/"*) f="$HOME/${'$'}{1#??}" ;; *) f="$HOME/$1" ;; esac
+case $1 in "$R"/*) f=$1 ;; /*) f="$R$1" ;; "~/"*) f="$HOME/${'$'}{1#??}" ;; *) f="$HOME/$1" ;; esac
 [ -e "$f" ] || exit 43
 [ -f "$f" ] || exit 44
 [ -r "$f" ] || exit 45

@@ -4,7 +4,7 @@ import { NODE_FOLDER_SH } from '../domain/node-folder.ts';
  * Shell text that knows a rank's folder. Pids, sessions and signals are the kernel's, whatever the root prefix:
  * so `/proc` is read as it is where processes of ours are looked for.
  */
-const COMMON = String.raw`
+export const RANK_COMMON_SH = String.raw`
 R="$FIRSTLIGHT_ROOT"
 ${NODE_FOLDER_SH}
 d="$FL/ranks/$1"
@@ -22,7 +22,7 @@ runs() { [ "$("$C" inspect -f '{{.State.Running}}' "firstlight-$1" </dev/null 2>
 
 /** $1 name, $2 docker, podman or process. Prints `started`, `already` or `attached`. Files come as here-documents behind `FILES`. */
 export function startScript(files: string): string {
-  return `${COMMON}
+  return `${RANK_COMMON_SH}
 umask 077
 mkdir -p "$FL/ranks" || exit 1
 busy() { same_boot && { lives "$d/runner" || { ! [ -e "$d/runner" ] && lives "$d/starting"; }; } && ! [ -e "$d/exit" ]; }
@@ -59,7 +59,7 @@ rm -f "$d/starting"
 /** Holds one rank: $1 name, $2 docker, podman or process, $3 start or attach; the engine itself comes through $3 engine. */
 const RUNNER = String.raw`#!/bin/sh
 # firstlight's rank runner: starts the rank, writes its log and its exit code. See command.sh for the rank itself.
-${COMMON}
+${RANK_COMMON_SH}
 cd "$d" || exit 1
 if [ "$3" = engine ]; then
   # Whoever is started from here carries this mark, so that a stop finds all of them.
@@ -100,10 +100,39 @@ while :; do
   i=0; until "$C" inspect "$c" >/dev/null 2>&1 </dev/null; do i=$((i+1)); [ $i -gt 30 ] && end 255; sleep 1; done
 done`;
 
+/** What somebody else started is stopped by its very identity, and a container of theirs is left to be started again. */
+const STOP_ADOPTED = String.raw`if [ -f "$d/adopted" ]; then
+  read -r kind id t <"$d/adopted"
+  if [ "$kind" = process ]; then
+    here() { same_boot && [ "$(ticks "$1")" = "$2" ] && ! zombie "$1"; }
+    # Its children as they are now: what outlives it is ended after it.
+    below() { cat /proc/[0-9]*/stat 2>/dev/null | awk -v top="$id" '{ p = $1; sub(/^.*\) /, ""); up[p] = $2; at[p] = $20 } END { for (p in up) { q = p; n = 0; while (q in up && q != top && n < 64) { q = up[q]; n++ } if (q == top && p != top) print p, at[p] } }'; }
+    if here "$id" "$t"; then
+      kids=$(below)
+      kill -TERM "$id" 2>/dev/null || { echo "this user may not end pid $id; whoever started it can"; exit 1; }
+      until=$(($(date +%s) + $2))
+      while here "$id" "$t" && [ "$(date +%s)" -lt $until ]; do nap; done
+      here "$id" "$t" && kill -KILL "$id" 2>/dev/null
+      nap
+      printf '%s\n' "$kids" | while read -r k kt; do [ -n "$k" ] && here "$k" "$kt" && kill -KILL "$k" 2>/dev/null; done
+      i=0; while here "$id" "$t" && [ $i -lt 50 ]; do nap; i=$((i+1)); done
+      if here "$id" "$t"; then echo "pid $id does not end"; exit 1; fi
+    fi
+  else
+    up() { [ "$("$kind" inspect -f '{{.State.Running}}' "$id" </dev/null 2>/dev/null)" = true ]; }
+    if up; then "$kind" stop -t "$2" "$id" </dev/null >/dev/null 2>&1; fi
+    if up; then echo "the container $id does not end"; exit 1; fi
+  fi
+  i=0; while lives "$d/runner" && [ $i -lt 30 ]; do nap; i=$((i+1)); done
+  if lives "$d/runner"; then kill -KILL "$p" 2>/dev/null; fi
+  echo stopped; exit 0
+fi`;
+
 /** $1 name, $2 seconds of grace. Exit 0 when nothing of the rank is left; else its remains are on stdout. */
-export const STOP_SCRIPT = String.raw`${COMMON}
+export const STOP_SCRIPT = String.raw`${RANK_COMMON_SH}
 [ -d "$d" ] || { echo absent; exit 0; }
 : >"$d/stopping"
+${STOP_ADOPTED}
 if [ -f "$d/container" ]; then
   if runs "$1"; then "$C" stop -t "$2" "firstlight-$1" </dev/null >/dev/null 2>&1; fi
   if runs "$1"; then "$C" kill "firstlight-$1" </dev/null >/dev/null 2>&1; nap; fi
@@ -152,7 +181,7 @@ echo stopped
  * $1 name, $2 first byte. stdout: the log from that byte on, as it grows. stderr: `B <epoch> <MemAvailable kB>` each
  * second, at the end `X <code> <bytes of the log>`, or `G <bytes>` when the runner is gone without a word.
  */
-export const FOLLOW_SCRIPT = String.raw`${COMMON}
+export const FOLLOW_SCRIPT = String.raw`${RANK_COMMON_SH}
 [ -f "$d/log" ] || { echo "G 0" >&2; exit 0; }
 # The link's end shows as a pipe that nobody reads: the next beat fails, and tail must go with us.
 trap '' PIPE
@@ -179,7 +208,7 @@ done
 `;
 
 /** $1 name, $2 ISO time. */
-export const SERVING_SCRIPT = `${COMMON}
+export const SERVING_SCRIPT = `${RANK_COMMON_SH}
 [ -d "$d" ] || { echo "no such rank" >&2; exit 1; }
 echo "$2" >"$d/serving.new" && mv "$d/serving.new" "$d/serving"
 `;

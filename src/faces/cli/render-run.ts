@@ -33,6 +33,7 @@ function body(state: RunState, style: Style): readonly string[] {
   switch (state.ended?.outcome) {
     case 'serving':
     case 'nothing-to-do':
+    case 'adopted':
       return served(state, style);
     case 'stopped':
     case 'restored':

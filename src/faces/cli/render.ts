@@ -1,4 +1,11 @@
-import type { ChatReport, InitReport, LabReport, Report, StatusReport } from '../../domain/report.ts';
+import type {
+  AdoptReport,
+  ChatReport,
+  InitReport,
+  LabReport,
+  Report,
+  StatusReport,
+} from '../../domain/report.ts';
 import { list, plural, rate, when } from '../../domain/units.ts';
 import { labelled, spread } from './labelled.ts';
 import { renderCheck } from './render-check.ts';
@@ -38,9 +45,25 @@ export function renderReport(report: Report, style: Style, options: RenderOption
       return renderChat(report, style, options);
     case 'init':
       return renderInit(report, style);
+    case 'adopt':
+      return renderAdopt(report, style);
     case 'lab':
       return renderLab(report, style);
   }
+}
+
+/** What could be adopted, and the command for it. */
+function renderAdopt({ ranks, command }: AdoptReport, style: Style): string {
+  if (command === undefined)
+    return finish(
+      ['No rank that was started by hand was found: sglang or vllm with --nnodes and --node-rank'],
+      style,
+    );
+  const rows = ranks.map(({ rank, node, target, text }) => `rank ${rank}  ${node}  ${target}  ${text}`);
+  return finish(
+    [...rows, 'Nothing was touched. Adopt them, so that firstlight down may stop them:', `  ${command}`],
+    style,
+  );
 }
 
 function renderStatus(report: StatusReport, style: Style): string {

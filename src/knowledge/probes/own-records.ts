@@ -129,6 +129,7 @@ function toRank(
     exitCode: exitCode(exit, state),
     ...(serving ? { servingSince: serving } : {}),
     ...serverOf(service),
+    ...(service['adopted'] === true ? { adopted: true as const } : {}),
     folder,
     logBytes: wholeNumber(block.get('log')) ?? 0,
   };
