@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, statSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Event } from './domain/event.ts';
+import { quotePlainly } from './domain/quote.ts';
 import { UserError } from './domain/user-error.ts';
 import { labDown, labUp, untilTurnsAreOver } from './lab/lab.ts';
-import { stories } from './lab/stories/index.ts';
+import { findStory, stories } from './lab/stories/index.ts';
 import type { Story } from './lab/story.ts';
 import { giveConsent } from './operations/consent.ts';
 import { down } from './operations/down.ts';
@@ -36,7 +37,7 @@ export const lab: Operation<typeof inputs.lab> = {
       case 'up': {
         const story = findStory(input.story ?? 'clean-start');
         const folder = input.dir ?? labFolder();
-        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        makeOwn(folder);
         const handle = await labUp({
           folder,
           story: story.name,
@@ -66,13 +67,13 @@ function said(text: string, folder: string | undefined, next: readonly string[])
  * is on no PATH, and npx finds it in its own folder only.
  */
 export function nextInLab(folder: string, env: NodeJS.ProcessEnv): readonly string[] {
-  const at = (name: string): string => word(join(folder, name));
+  const at = (name: string): string => quotePlainly(join(folder, name));
   return [
     `export FIRSTLIGHT_CLUSTER=${at('cluster.yaml')}`,
     `export FIRSTLIGHT_HOME=${at('home')}`,
     `export FIRSTLIGHT_SUDO_PASSWORD_FILE=${at('sudo-password')}`,
     `${called(env)} up ${at('recipe.yaml')}`,
-    `${called(env)} lab down --dir ${word(folder)}`,
+    `${called(env)} lab down --dir ${quotePlainly(folder)}`,
   ];
 }
 
@@ -81,24 +82,15 @@ function called(env: NodeJS.ProcessEnv): string {
   return env['npm_command'] === undefined ? 'firstlight' : 'npx firstlight';
 }
 
-/** A path as a shell takes it. */
-function word(path: string): string {
-  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
-}
-
-function findStory(name: string): Story {
-  const story = stories.find((candidate) => candidate.name === name);
-  if (story === undefined)
-    throw new UserError(
-      'bad-input',
-      `there is no story ${name}`,
-      `stories are: ${stories.map((candidate) => candidate.name).join(', ')}`,
-    );
-  return story;
-}
-
 function labFolder(): string {
   return join(tmpdir(), `firstlight-lab-${userInfo().username}`);
+}
+
+/** The lab's keys lie in it, and its name in /tmp can be guessed. */
+function makeOwn(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (statSync(folder).uid === process.getuid?.()) return;
+  throw new UserError('bad-input', `${folder} belongs to somebody else`, 'name another folder with --dir');
 }
 
 type StoryInput = {
@@ -113,7 +105,7 @@ type StoryInput = {
  */
 async function tell(named: Story, input: StoryInput, outer: World): Promise<Answer> {
   const folder = input.dir ?? mkdtempSync(join(tmpdir(), `firstlight-${named.name}-`));
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeOwn(folder);
   const handle = await labUp({
     folder,
     story: named.name,
@@ -156,7 +148,7 @@ async function tell(named: Story, input: StoryInput, outer: World): Promise<Answ
             : `${story.name} did not end as it should: ${missed.join('; ')}.`,
         folder,
         next: [
-          `export FIRSTLIGHT_HOME=${word(home)}`,
+          `export FIRSTLIGHT_HOME=${quotePlainly(home)}`,
           `${called(process.env)} runs`,
           `${called(process.env)} show 1`,
           `${called(process.env)} lab up two-sparks`,

@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { quote } from '../domain/quote.ts';
 
 /** Tools that ask the lab's world. */
 const ASKING = [
@@ -135,8 +136,8 @@ export function writeStubs(
 ): { readonly bin: string; readonly imageBin: string } {
   const bin = join(folder, 'bin');
   const imageBin = join(folder, 'image-bin');
-  const node = quoted(process.execPath);
-  const standIn = quoted(compiled('stand-in.js'));
+  const node = quote(process.execPath);
+  const standIn = quote(compiled('stand-in.js'));
   const put = (where: string, name: string, text: string): void => {
     mkdirSync(where, { recursive: true });
     writeFileSync(join(where, name), `#!/bin/sh\n${text}`);
@@ -148,10 +149,10 @@ export function writeStubs(
     put(
       bin,
       name,
-      `${node} ${standIn} --holder $$ ${name} "$@" || exit 1\nexec <${quoted(alive)}\nwhile read -r _; do :; done\n`,
+      `${node} ${standIn} --holder $$ ${name} "$@" || exit 1\nexec <${quote(alive)}\nwhile read -r _; do :; done\n`,
     );
   }
-  const engine = quoted(compiled('engine/main.js'));
+  const engine = quote(compiled('engine/main.js'));
   for (const name of ['sglang', 'vllm', 'ray', 'python3', 'python']) {
     put(imageBin, name, `exec ${node} ${engine} ${name} "$@"\n`);
   }
@@ -160,8 +161,4 @@ export function writeStubs(
   for (const name of ['hostname', 'uname', 'id', 'whoami', 'getent']) put(imageBin, name, PLAIN[name] ?? '');
   put(imageBin, 'ip', `exec ${node} ${standIn} ip "$@"\n`);
   return { bin, imageBin };
-}
-
-function quoted(path: string): string {
-  return `'${path.replaceAll("'", `'\\''`)}'`;
 }
