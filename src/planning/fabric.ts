@@ -1,4 +1,4 @@
-import { isLoopback } from '../domain/address.ts';
+import { subnetOf } from '../domain/address.ts';
 import type { Node } from '../domain/cluster.ts';
 import { type NetworkInterface, type NodeFacts, type ReachedFacts, valueIf } from '../domain/facts.ts';
 import { reachedOf } from './our-ranks.ts';
@@ -112,14 +112,4 @@ function inSubnet(
     .filter((one) => one.subnet === subnet)
     .sort((a, b) => b.weight - a.weight)[0];
   return found === undefined ? undefined : { address: found.address, interfaceName: found.interfaceName };
-}
-
-/** "192.168.200.12", 24 → "192.168.200.0/24"; IPv4 only, no link-local or loopback. */
-function subnetOf(address: string, prefix: number): string | undefined {
-  const parts = address.split('.').map(Number);
-  if (parts.length !== 4 || parts.some((part) => !Number.isInteger(part))) return undefined;
-  if (isLoopback(address) || address.startsWith('169.254.')) return undefined;
-  const value = parts.reduce((sum, part) => sum * 256 + part, 0);
-  const size = 2 ** (32 - prefix);
-  return `${Math.floor(value / size) * size}/${prefix}`;
 }

@@ -50,6 +50,16 @@ describe('interfaces', () => {
     expectGolden('interfaces-plain', parseInterfaces(outputOf(addressed), peers));
   });
 
+  it('tells by the subnet what is reached where the host had no time to ask for routes', () => {
+    const text = `json ${sample('net/ip-j-addr.shape.json')}\n`;
+    const facts = parseInterfaces(outputOf(text, { timedOut: true }), peers);
+    const asked = parseInterfaces(outputOf(`${text}route 192.168.200.13 \n`), peers);
+    const reaches = (of: typeof facts): readonly string[] =>
+      of.known ? of.value.flatMap((each) => each.reaches) : [];
+    expect(reaches(facts)).toEqual(['b']);
+    expect(reaches(asked)).toEqual([]);
+  });
+
   it('says what is missing where there is no ip', () => {
     expect(parseInterfaces(outputOf('missing ip\n'), [])).toEqual({
       known: false,

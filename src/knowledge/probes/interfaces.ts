@@ -1,3 +1,4 @@
+import { subnetOf } from '../../domain/address.ts';
 import { type Fact, known, type NetworkInterface, unknown } from '../../domain/facts.ts';
 import { isObject, numberAt, parseArray, textAt } from '../../domain/json.ts';
 import type { LookRequest, Probe, ProbeOutput } from '../../domain/probe.ts';
@@ -65,11 +66,22 @@ export function parseInterfaces(
           up: each.up || sys?.state === 'up',
           speedMbps: speedOf(sys?.speed, each.up),
           reaches: peers
-            .filter((peer) => routes.some(([to, how]) => to === peer.address && deviceOf(how) === each.name))
+            .filter(({ address }) => {
+              const route = routes.find(([to]) => to === address);
+              // A busy host may run out of time before it is asked; what lies in the same subnet needs no route.
+              return route === undefined ? isNear(each, address) : deviceOf(route[1]) === each.name;
+            })
             .map((peer) => peer.node),
         };
       }),
   );
+}
+
+function isNear({ addresses }: Addressed, peer: string): boolean {
+  return addresses.some(({ address, prefix }) => {
+    const subnet = subnetOf(address, prefix);
+    return address !== peer && subnet !== undefined && subnet === subnetOf(peer, prefix);
+  });
 }
 
 function speedOf(speed: number | undefined, up: boolean): Fact<number> {
