@@ -45,6 +45,9 @@ const chunkSchema = z.looseObject({
   error: z.unknown().optional(),
 });
 
+/** Characters of one event of the stream; a chunk has some hundred. */
+const LONGEST_LINE = 2 ** 20;
+
 /** One streamed chat completion through the head's own port. Tokens are the server's usage, never counted chunks. */
 export async function chatWith(
   world: World,
@@ -63,7 +66,8 @@ export async function chatWith(
   let trouble = '';
   const take = (text: string) => {
     const lines = (rest + text).split(/\r?\n/);
-    rest = lines.pop() ?? '';
+    // Whatever answers there may be no model at all, and never end its line.
+    rest = (lines.pop() ?? '').slice(0, LONGEST_LINE);
     for (const line of lines) {
       if (!line.startsWith('data:')) {
         if (line.trim() !== '' && trouble.length < 400) trouble += line;
