@@ -3,9 +3,12 @@ import { isObject, parseArray, textAt } from '../../domain/json.ts';
 import type { Probe, ProbeOutput } from '../../domain/probe.ts';
 import { firstLine, headAndRest, linesOf, printable, wholeNumber } from './output.ts';
 
-/** What is inspected: never `.Config.Env`, which holds keys. Each part is JSON, so that no name can break a line. */
+/**
+ * What is inspected: never `.Config.Env`, which holds keys. Each part is JSON, so that no name can break a line. The id
+ * comes first, as $2: podman 4.3 calls it `.ID` and knows no `.Id`, which is docker's name for it.
+ */
 const FORMAT =
-  '[{{json .Id}},{{json .Name}},{{json .Config.Image}},{{json .State.Status}},{{json .State.Pid}},{{json .HostConfig.RestartPolicy}},{{json .HostConfig.AutoRemove}},{{json .Config.Labels}},{{json .NetworkSettings.Ports}}]';
+  '[{{json .\'"$2"\'}},{{json .Name}},{{json .Config.Image}},{{json .State.Status}},{{json .State.Pid}},{{json .HostConfig.RestartPolicy}},{{json .HostConfig.AutoRemove}},{{json .Config.Labels}},{{json .NetworkSettings.Ports}}]';
 
 /** All containers of docker and podman, running or not, as far as this user may see them. */
 export const containersProbe: Probe = {
@@ -20,8 +23,8 @@ ask() {
   [ -z "$ids" ] && return
   "$1" inspect --type container --format '${FORMAT}' $ids 2>/dev/null | sed "s/^/one $1 /"
 }
-ask docker
-ask podman
+ask docker Id
+ask podman ID
 `,
 };
 
