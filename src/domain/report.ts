@@ -129,6 +129,10 @@ export type AdoptReport = {
     readonly text: string;
   }[];
   readonly command: string | undefined;
+  /** The same as input of a second `adopt`. */
+  readonly adopts:
+    | { readonly rank: readonly string[]; readonly engine: EngineName; readonly port?: number }
+    | undefined;
 };
 
 export type InitReport = { readonly kind: 'init'; readonly file: string; readonly nodes: number };

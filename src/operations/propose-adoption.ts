@@ -14,16 +14,24 @@ export function proposeAdoption(facts: readonly NodeFacts[]): Omit<AdoptReport, 
     (one, index) => one.engine === engine && found.findIndex(({ rank }) => rank === one.rank) === index,
   );
   const port = ranks.find(({ rank }) => rank === 0)?.port;
-  const command =
+  const adopts =
     engine === undefined
       ? undefined
-      : [
-          'firstlight adopt',
-          ...ranks.map(({ rank, node, target }) => `--rank ${rank}=${node}:${target}`),
-          `--engine ${engine}`,
-          ...(port === undefined ? [] : [`--port ${port}`]),
-        ].join(' ');
-  return { ranks: ranks.map(({ rank, node, target, text }) => ({ rank, node, target, text })), command };
+      : {
+          rank: ranks.map(({ rank, node, target }) => `${rank}=${node}:${target}`),
+          engine,
+          ...(port === undefined ? {} : { port: Number(port) }),
+        };
+  return {
+    ranks: ranks.map(({ rank, node, target, text }) => ({ rank, node, target, text })),
+    adopts,
+    command: adopts === undefined ? undefined : lineOf(adopts),
+  };
+}
+
+function lineOf({ rank, engine, port }: NonNullable<AdoptReport['adopts']>): string {
+  const ranks = rank.map((one) => `--rank ${one}`).join(' ');
+  return `firstlight adopt ${ranks} --engine ${engine}${port === undefined ? '' : ` --port ${port}`}`;
 }
 
 type Candidate = {

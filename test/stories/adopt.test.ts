@@ -32,7 +32,7 @@ describe('firstlight adopt', () => {
     const lab = await openLab('clean-start');
     expect((await lab.run(['adopt'])).code).toBe(1);
     await startByHand(lab);
-    let found: AdoptReport = { kind: 'adopt', ranks: [], command: undefined };
+    let found: AdoptReport = { kind: 'adopt', ranks: [], command: undefined, adopts: undefined };
     // Until the ranks hold memory they are nobody that a look names.
     for (let tries = 0; tries < 40 && found.ranks.length < 2; tries += 1) {
       found = JSON.parse((await lab.run(['adopt', '--json'])).stdout);

@@ -19,6 +19,8 @@ export type Questions = {
   readonly nodes: () => Promise<readonly string[]>;
   /** Whether to trust a host key that was shown; only the word yes does. */
   readonly hostKey: (key: UnknownKey, error: UserError) => Promise<boolean>;
+  /** Whether to adopt what was found and shown; only the word yes does. */
+  readonly adopt: () => Promise<boolean>;
 };
 
 export type UnknownKey = { readonly node: string; readonly fingerprint: string };
@@ -47,9 +49,11 @@ export function newQuestions(parts: {
     turn = mine.catch(() => undefined); // whoever asked gets the failure; the next question still has its turn
     return mine;
   };
-  const line = (prompt: string): Promise<string | undefined> => {
+  const line = async (prompt: string): Promise<string | undefined> => {
     parts.write(prompt);
-    return readLine(parts.input, parts.signal);
+    const typed = await readLine(parts.input, parts.signal);
+    if (typed === undefined) parts.write('\n'); // Ctrl-D leaves the cursor behind the question
+    return typed;
   };
 
   return {
@@ -100,6 +104,11 @@ export function newQuestions(parts: {
             (await line('  reached through (a node above, user@host; empty: directly) > '))?.trim() ?? '';
           nodes.push(`${name}=${ssh}${jump === '' ? '' : `,jump=${jump}`}`);
         }
+      }),
+    adopt: () =>
+      alone(async () => {
+        const answer = await line('Adopt them? yes, or anything else for no > ');
+        return answer?.trim().toLowerCase() === 'yes';
       }),
     hostKey: (key, error) =>
       alone(async () => {

@@ -2,6 +2,8 @@ import type { z } from 'zod';
 import type { Event } from '../../domain/event.ts';
 import type { Report } from '../../domain/report.ts';
 import { UserError } from '../../domain/user-error.ts';
+import { clusterOf } from '../../operations/init.ts';
+import { inputs } from '../../operations/inputs.ts';
 import type { Answer, Operation } from '../../operations/operation.ts';
 import type { Live, World } from '../../operations/world.ts';
 import { cleanAll, safeJson } from './clean.ts';
@@ -121,8 +123,14 @@ export async function carryOut(
       ...given,
       ...(nodes ? { nodes: await questions.nodes() } : {}),
     });
-    for (const key of globals.acceptHostKeys) await acceptKey(key, world);
-    const answer = await runTrusting(input);
+    for (const key of globals.acceptHostKeys) await acceptKey(key, spokenTo(input));
+    let answer = await runTrusting(input);
+    const found = answer.report.kind === 'adopt' ? answer.report.adopts : undefined;
+    if (interactive && found !== undefined) {
+      print(answer);
+      if (!(await questions.adopt())) return answer.exit;
+      answer = await runTrusting(parseInput(operation, found));
+    }
     progress.stop();
     if (broken !== undefined) throw broken;
     print(answer);
@@ -139,6 +147,13 @@ export async function carryOut(
     world.close();
   }
 
+  /** The hosts whose keys may be asked about: of the cluster file, or those that init would write into one. */
+  function spokenTo(input: unknown): Spoken {
+    if (operation.name !== 'init') return world;
+    const cluster = clusterOf(inputs.init.parse(input), world.clusterFile);
+    return { cluster, hosts: world.openHosts(cluster), signal: world.signal };
+  }
+
   /** Runs the operation, and once more for each host key that the person at the terminal trusts. */
   async function runTrusting(input: unknown): Promise<Answer> {
     for (let asked = 0; ; asked += 1) {
@@ -147,12 +162,13 @@ export async function carryOut(
       } catch (error) {
         if (!interactive || asked >= MOST_KEYS || !(error instanceof UserError)) throw error;
         if (error.code !== 'host-key-unknown') throw error;
+        const { cluster, hosts } = spokenTo(input);
         const key = unknownKey(
           error,
-          world.cluster.nodes.map((node) => node.name),
+          cluster.nodes.map((node) => node.name),
         );
         if (key === undefined || !(await questions.hostKey(key, error))) throw error;
-        await world.hosts.acceptHostKey(key.node, key.fingerprint, { signal: interrupt.signal });
+        await hosts.acceptHostKey(key.node, key.fingerprint, { signal: interrupt.signal });
       }
     }
   }
@@ -197,8 +213,10 @@ function progressFor(parts: CliParts, globals: Globals, asEvents: boolean): Prog
   return plainProgress((text) => void stderr.write(text), style, { now: Date.now });
 }
 
+type Spoken = Pick<World, 'cluster' | 'hosts' | 'signal'>;
+
 /** "spark-b=SHA256:…": written to known_hosts only while the host still shows that very key. */
-async function acceptKey(text: string, world: World): Promise<void> {
+async function acceptKey(text: string, world: Spoken): Promise<void> {
   const at = text.indexOf('=');
   const node = text.slice(0, at);
   const known = world.cluster.nodes.map((one) => one.name);
