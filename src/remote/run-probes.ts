@@ -48,6 +48,11 @@ export async function runProbes(
   );
   if (ran.kind === 'lost') return ran;
   const { epoch, outputs } = parse(Buffer.concat(chunks), probes);
+  if (ran.kind === 'timeout' && outputs.size === 0) {
+    // The connection may have died unseen: then a new one says what is wrong.
+    const failure = await host.connect({ signal });
+    return { kind: 'lost', failure: failure ?? stuck(host.node.name, ran.seconds) };
+  }
   return {
     kind: 'ran',
     outputs,
@@ -55,6 +60,17 @@ export async function runProbes(
     nodeEpochSeconds: epoch,
     sentAt,
     receivedAt,
+  };
+}
+
+/** The host lets us in and runs nothing: a wedged kernel does so, and a home on a file server that hangs. */
+function stuck(node: string, seconds: number): Unreachable {
+  return {
+    kind: 'unreachable',
+    why: 'timeout-banner',
+    sentence: `${node} lets SSH in, but runs nothing: a look had no answer in ${seconds} s. The host may be out of memory or wedged.`,
+    remedy: `Wait a minute and try again; if it stays so, ${node} needs a restart at its power button`,
+    text: '',
   };
 }
 

@@ -106,6 +106,7 @@ export class SshHost implements Host {
 
   async #told(command: Command, ended: SessionEnd, signal: AbortSignal): Promise<Ran> {
     if (ended.kind === 'timeout') {
+      this.#connection.forget();
       return { kind: 'timeout', seconds: command.timeoutSeconds ?? 0, stdout: '', stderr: '' };
     }
     if (ended.kind === 'broken') {

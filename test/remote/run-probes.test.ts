@@ -103,4 +103,23 @@ describe('probes of one host', () => {
     expect(ran.outputs.get('big')?.stdout.length).toBe(1024 * 1024);
     expect(readdirSync(join(farHost.folder, 'tmp'))).toEqual([]);
   });
+
+  it('that all stay out are a host that was not reached, with what a new connection says', async () => {
+    const broken = { kind: 'unreachable', why: 'closed', sentence: '', remedy: '', text: '' } as const;
+    const silent = (failure: typeof broken | undefined): Host => ({
+      node: host.node,
+      dial: () => host.dial('127.0.0.1', 1),
+      run: (command, options) => host.run(command, options),
+      connect: async () => failure,
+      stream: async () => ({ kind: 'timeout', seconds: 22, stdout: '', stderr: '' }),
+    });
+    const probe = { name: 'memory', script: 'true', timeoutSeconds: 12 };
+    const dead = await runProbes(silent(broken), [probe], '', { signal: never });
+    expect(dead).toEqual({ kind: 'lost', failure: broken });
+    const wedged = await runProbes(silent(undefined), [probe], '', { signal: never });
+    expect(wedged).toMatchObject({
+      kind: 'lost',
+      failure: { sentence: expect.stringContaining('a lets SSH in, but runs nothing') },
+    });
+  });
 });
