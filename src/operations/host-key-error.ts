@@ -5,5 +5,5 @@ import { UserError } from '../domain/user-error.ts';
 export function hostKeyError({ why, sentence, remedy, hostKey }: Unreachable): UserError | undefined {
   if (why !== 'host-key-unknown' && why !== 'host-key-changed') return undefined;
   const shown = hostKey === undefined ? '' : ` (${hostKey.type} ${hostKey.fingerprint})`;
-  return new UserError(why, `${sentence}${shown}`, remedy);
+  return new UserError(why, `${sentence.replace(/\.$/, '')}${shown}`, remedy);
 }

@@ -1,3 +1,5 @@
+import type { z } from 'zod';
+import type { Cluster } from '../domain/cluster.ts';
 import { UserError } from '../domain/user-error.ts';
 import { parseClusterText } from '../files/cluster-file.ts';
 import { clusterText, type WrittenCluster, writeClusterFile } from '../files/write-cluster.ts';
@@ -22,32 +24,44 @@ export const init: Operation<typeof inputs.init> = {
         'firstlight init spark-a=aurora@10.1.230.180 spark-b=192.168.200.13,jump=spark-a',
       );
     }
-    const written = (nodes: WrittenNode[]) =>
-      clusterText(
-        {
-          cluster: input.name,
-          ...(input.sshConfig === undefined ? {} : { sshConfig: input.sshConfig }),
-          ...(input.user === undefined ? {} : { defaults: { user: input.user } }),
-          nodes,
-        },
-        path,
-      );
-    const nodes = input.nodes.map(readNode);
     // The file's own checks run on what would be written, before any host is asked.
-    const text = written(nodes);
-    const found = input.probe
-      ? await probeNew(world, parseClusterText(text, path))
-      : new Map<string, string>();
-    const whole = written(
-      nodes.map((node) => {
-        const fabric = node.fabric ?? found.get(node.name);
-        return fabric === undefined ? node : { ...node, fabric };
-      }),
-    );
-    writeClusterFile(path, whole, input.force);
+    const cluster = clusterOf(input, path);
+    const found = input.probe ? await probeNew(world, cluster) : new Map<string, string>();
+    const nodes = input.nodes.map(readNode).map((node) => {
+      const fabric = node.fabric ?? found.get(node.name);
+      return fabric === undefined ? node : { ...node, fabric };
+    });
+    writeClusterFile(path, textOf(input, nodes, path), input.force);
     return { report: { kind: 'init', file: path, nodes: nodes.length }, exit: 0 };
   },
 };
+
+type Input = Pick<z.output<typeof inputs.init>, 'name' | 'user' | 'sshConfig' | 'nodes'>;
+
+/** The cluster that init would write to `path`, as it was typed. A UserError where it would be no cluster. */
+export function clusterOf(input: Input, path: string): Cluster {
+  return parseClusterText(textOf(input, input.nodes.map(readNode), path), path);
+}
+
+/** The file's text; a mistake in it was typed and stands in no file, so no place in one is named. */
+function textOf({ name, user, sshConfig }: Input, nodes: WrittenNode[], path: string): string {
+  const written = {
+    cluster: name,
+    ...(sshConfig === undefined ? {} : { sshConfig }),
+    ...(user === undefined ? {} : { defaults: { user } }),
+    nodes,
+  };
+  try {
+    return clusterText(written, path);
+  } catch (error) {
+    if (!(error instanceof UserError) || error.code !== 'bad-cluster-file') throw error;
+    const message = error.message
+      .split('\n')
+      .map((line) => line.trim().replace(/^.*?:\d+:\d+: /, ''))
+      .join('; ');
+    throw new UserError('bad-input', message, 'Mend what init was given; no file was written.', error);
+  }
+}
 
 /** `spark-b=192.168.200.13,jump=spark-a` → one entry of the file. */
 function readNode(text: string): WrittenNode {
@@ -71,6 +85,12 @@ function readNode(text: string): WrittenNode {
         node[key] = value;
         break;
       case 'port':
+        if (!/^\d+$/.test(value))
+          throw new UserError(
+            'bad-input',
+            `the port "${value}" in "${text}" is no number`,
+            'for example port=22',
+          );
         node.port = Number(value);
         break;
       default:

@@ -21,10 +21,17 @@ export async function probeNew(world: World, cluster: Cluster): Promise<Readonly
     throw new UserError(
       error?.code ?? 'bad-input',
       sentences(error?.message ?? sentence, 'The file was not written'),
-      `${remedy}; or write it without looking: --no-probe`,
+      `${again(remedy)}. Or write it without looking: --no-probe`,
     );
   }
   const found = fabricAddresses(cluster.nodes, facts);
   const unsure = facts.some((node) => node.reached && valueIf(node.interfaces) === undefined);
   return unsure ? new Map() : found;
+}
+
+/** There is no cluster file yet that `check` could read: the key is accepted by asking init once more. */
+function again(remedy: string): string {
+  return remedy
+    .replace(/accept it: firstlight check (--accept-host-key \S+)$/, 'ask again with $1')
+    .replace(/\.$/, '');
 }

@@ -341,6 +341,25 @@ test('without a terminal an unknown host key is exit 2 with the flag that accept
   expect((await run(['status', '--accept-host-key', 'elsewhere=SHA256:abc'], all)).code).toBe(2);
 });
 
+test('init asks about the keys of the hosts that it was given, which stand in no file yet', async () => {
+  let runs = 0;
+  const once = operation('init', async () => {
+    runs += 1;
+    if (runs > 1) return RUNS;
+    throw new UserError('host-key-unknown', 'The host key of new-1 is not known here (SHA256:abc).', '');
+  });
+  const stdin = new Terminal();
+  stdin.write('yes\n');
+  const asked = await run(['init', 'new-1=10.0.0.1'], [once], { stdin, stderr: new Terminal() });
+  expect({ code: asked.code, runs, accepted: asked.accepted }).toEqual({
+    code: 0,
+    runs: 2,
+    accepted: ['new-1 SHA256:abc'],
+  });
+  const given = await run(['init', 'new-1=10.0.0.1', '--accept-host-key', 'new-1=SHA256:abc'], [once]);
+  expect(given.accepted).toEqual(['new-1 SHA256:abc']);
+});
+
 test('init asks for its hosts on a terminal when none are given', async () => {
   const stdin = new Terminal();
   const answers = [
