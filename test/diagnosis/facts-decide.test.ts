@@ -75,6 +75,19 @@ describe('memory that is missing before any weight is read', () => {
     expect(onWorker(SET_DEVICE, { after: [cached] }).cause).toBe('page-cache-hides-unified-memory');
   });
 
+  it('is too large a wish where the engine saw all that is available, cache and all', () => {
+    const seen = sparkFacts({
+      node: 'spark-b',
+      memory: { freeBytes: 90 * GIB, availableBytes: 115 * GIB, cachedBytes: 25 * GIB },
+    });
+    const check =
+      'ValueError: Free memory on device cuda:0 (112.82/119.7 GiB) on startup is less than desired GPU memory utilization (0.95, 113.72 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.';
+    expect(onWorker([check], { after: [seen] })).toMatchObject({
+      cause: 'insufficient-free-memory-at-startup',
+      node: 'spark-b',
+    });
+  });
+
   it('is not the memory of our own ranks', () => {
     expect(onWorker(START_CHECK, { after: [own] }).cause).toBe('insufficient-free-memory-at-startup');
   });

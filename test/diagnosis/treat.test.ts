@@ -98,6 +98,31 @@ describe('a remedy', () => {
     });
   });
 
+  it('asks for less where nobody holds what the engine misses', () => {
+    const check =
+      'ValueError: Free memory on device cuda:0 (112.82/119.7 GiB) on startup is less than desired GPU memory utilization (0.95, 113.72 GiB).';
+    const memory = { freeBytes: 90 * 2 ** 30, availableBytes: 115 * 2 ** 30, cachedBytes: 25 * 2 ** 30 };
+    const after = [sparkFacts({ node: 'spark-a', memory })];
+    const recipe = { memory: { fraction: 0.95 } };
+    const evidence = evidenceOf({
+      engine: 'vllm',
+      logs: { head: [check] },
+      recipe,
+      after,
+      ended: { head: 1 },
+    });
+    const looked = {
+      engine: 'vllm' as const,
+      cause: 'insufficient-free-memory-at-startup',
+      remedy: 'look-again',
+    };
+    expect(cure(evidence, [], after)?.remedy).toBe('look-again');
+    expect(cure(evidence, [looked], after)).toMatchObject({
+      title: 'Give the engine 87 % of the memory',
+      edits: [{ path: 'memory.fraction', from: 0.95, to: 0.87 }],
+    });
+  });
+
   it('moves the rendezvous to ports that are free, never the API', () => {
     const log = (port: number) => ({
       head: [

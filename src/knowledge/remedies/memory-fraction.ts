@@ -20,11 +20,12 @@ export const moreMemory: Remedy = {
   apply: (input) => edit(input, changed(input, STEP)),
 };
 
-/** A smaller share for the KV cache leaves more for graphs. */
+/** A smaller share for the KV cache leaves more for graphs, or is there at all. */
 export const lessMemory: Remedy = {
   name: 'less-memory',
-  causes: ['cuda-graph-capture-oom'],
-  title: (input) => `Give the engine ${share(changed(input, -STEP))} of the memory, so that graphs have room`,
+  causes: ['cuda-graph-capture-oom', 'insufficient-free-memory-at-startup'],
+  title: (input) =>
+    `Give the engine ${share(changed(input, -STEP))} of the memory${input.finding.cause === 'cuda-graph-capture-oom' ? ', so that graphs have room' : ''}`,
   cost: () => 'a smaller KV cache: fewer or shorter requests at once',
   apply: (input) => edit(input, changed(input, -STEP)),
 };
@@ -37,7 +38,10 @@ function changed(input: RemedyInput, by: number): number | undefined {
   const now = current(input);
   if (now === undefined) return undefined;
   const to = Math.round((now + by) * 100) / 100;
-  return to > highest(input) || to < LOWEST ? undefined : to;
+  const most = highest(input);
+  // Downwards it comes within the bounds at once.
+  if (by < 0 && to > most) return most;
+  return to > most || to < LOWEST ? undefined : to;
 }
 
 function highest({ facts }: RemedyInput): number {

@@ -7,6 +7,8 @@ const GIB = 2 ** 30;
 /** A desktop session holds that much; less than this is nobody in the way. */
 const LEAST_HOLDER_BYTES = 2 * GIB;
 const LEAST_CACHE_BYTES = 8 * GIB;
+/** A context and NCCL take that much of what a look tells as available before the engine asks. */
+const OWN_BYTES = 4 * GIB;
 
 /** Who has the memory that an engine missed on a node. */
 export type MemoryOwner =
@@ -23,9 +25,14 @@ export type MemoryOwner =
 /**
  * Tells a foreign holder from page cache by the looks before and after: on unified memory the page cache counts as
  * taken for CUDA although the kernel would give it back (spark.md; cudaMemGetInfo's free follows MemFree).
- * `needBytes` is what the engine asked for, if it said so. `sure` when the look after the failure shows it.
+ * `needBytes` is what the engine asked for, `freeBytes` what it saw, if it said so: where it saw all that is available,
+ * it counted the cache as free, and nothing is hidden. `sure` when the look after the failure shows it.
  */
-export function memoryOwner(evidence: Evidence, node: string, needBytes?: number): MemoryOwner {
+export function memoryOwner(
+  evidence: Evidence,
+  node: string,
+  { needBytes, freeBytes }: { readonly needBytes?: number; readonly freeBytes?: number } = {},
+): MemoryOwner {
   const facts = factsOf(evidence, node);
   if (facts === undefined) return { kind: 'unseen' };
   const sure = factsAfter(evidence, node) !== undefined;
@@ -41,7 +48,8 @@ export function memoryOwner(evidence: Evidence, node: string, needBytes?: number
       needBytes === undefined
         ? memory.freeBytes < memory.totalBytes * 0.35
         : memory.freeBytes < needBytes && memory.availableBytes > memory.freeBytes + GIB;
-    if (memory.cachedBytes >= LEAST_CACHE_BYTES && tight) {
+    const hidden = freeBytes === undefined || freeBytes < memory.availableBytes - OWN_BYTES;
+    if (memory.cachedBytes >= LEAST_CACHE_BYTES && tight && hidden) {
       return { kind: 'cache', cachedBytes: memory.cachedBytes, freeBytes: memory.freeBytes, sure };
     }
   }

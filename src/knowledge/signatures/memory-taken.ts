@@ -60,8 +60,11 @@ function isEarly(stage: Stage): boolean {
 function decide(view: View, first: Found, all: readonly Found[]): Match {
   const { evidence } = view;
   const node = shortNode(evidence, first);
-  const need = Number(first.groups['need'] ?? Number.NaN) * 2 ** 30;
-  const owner = memoryOwner(evidence, node, Number.isNaN(need) ? undefined : need);
+  const { need, free } = first.groups;
+  const owner = memoryOwner(evidence, node, {
+    ...(need === undefined ? {} : { needBytes: Number(need) * 2 ** 30 }),
+    ...(free === undefined ? {} : { freeBytes: Number(free) * 2 ** 30 }),
+  });
   const shown = all.filter((found) => found.rank === first.rank).slice(0, 3);
   const missed = sentence(first, node);
   if (owner.kind === 'holder') {
