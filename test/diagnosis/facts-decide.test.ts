@@ -103,6 +103,21 @@ describe('memory that is missing before any weight is read', () => {
   });
 });
 
+describe('a value that a flag does not take', () => {
+  const head = [
+    "sglang: error: argument --reasoning-parser: invalid choice: 'nosuch' (choose from 'qwen3', 'glm45')",
+  ];
+  const adviceFor = (recipe: object) =>
+    diagnose(evidenceOf({ engine: 'sglang', logs: { head }, recipe }), { final: true }).advice[0];
+
+  it('is corrected where the recipe says it', () => {
+    expect(adviceFor({ serve: { reasoning: 'nosuch' } })).toBe(
+      'Correct serve.reasoning in the recipe, which gives --reasoning-parser; the line above names what it takes.',
+    );
+    expect(adviceFor({ args: { sglang: ['--reasoning-parser=nosuch'] } })).toContain('in args.sglang');
+  });
+});
+
 describe('memory that runs out later', () => {
   const oom =
     'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.31 GiB. GPU 0 has a total capacity of 121.69 GiB of which 1.10 GiB is free.';

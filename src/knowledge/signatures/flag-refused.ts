@@ -1,3 +1,4 @@
+import type { Evidence } from '../../domain/evidence.ts';
 import { type EngineName, type Software, softwareOf } from '../../domain/recipe.ts';
 import { hasFlag, meantFlag, SOFTWARE } from './engine-flags.ts';
 import { type Found, type Match, pattern, type Signature } from './signature.ts';
@@ -31,7 +32,7 @@ export const flagRefused: Signature = {
     const choice = find(invalidChoice)[0] ?? find(invalidValue)[0];
     const several = find(ambiguous)[0];
     if (words) return unknownFlag(evidence.engine, words);
-    if (choice) return badValue(evidence.engine, choice);
+    if (choice) return badValue(evidence, choice);
     return several ? tooShort(several) : undefined;
   },
 };
@@ -71,9 +72,19 @@ function unknownFlag(engine: EngineName, found: Found): Match {
   };
 }
 
-function badValue(engine: EngineName, found: Found): Match {
+/** Keys of a recipe from which a flag comes, where it does not stand in args. */
+const KEYS: Readonly<Record<string, string>> = {
+  '--reasoning-parser': 'serve.reasoning',
+  '--tool-call-parser': 'serve.tools',
+  '--context-length': 'context',
+  '--max-model-len': 'context',
+};
+
+function badValue({ engine, recipe }: Evidence, found: Found): Match {
   // argparse names all spellings: "--tp-size/--tensor-parallel-size" or "-tp, --tensor-parallel-size".
   const flag = (found.groups['flag'] ?? '').split(/[/,]\s*/).at(-1) ?? '';
+  const own = (recipe.args[engine] ?? []).some((word) => word.split('=')[0] === flag);
+  const key = own ? undefined : KEYS[flag];
   const value = found.groups['value']?.replace(/^['"]|['"]$/g, '');
   return {
     cause: found.groups['wanted'] ? 'flag-misspelled' : 'flag-unknown-to-this-version',
@@ -84,7 +95,11 @@ function badValue(engine: EngineName, found: Found): Match {
         ? `${NAMES[softwareOf(engine)]} on ${found.node} wants a value for ${flag}`
         : `${NAMES[softwareOf(engine)]} on ${found.node} does not know ${value} as a value of ${flag}`,
     why: 'The engine ended before it began, while it read its command line.',
-    advice: [`Correct ${flag} in args.${engine} of the recipe; the line above names what it takes.`],
+    advice: [
+      key === undefined
+        ? `Correct ${flag} in args.${engine} of the recipe; the line above names what it takes.`
+        : `Correct ${key} in the recipe, which gives ${flag}; the line above names what it takes.`,
+    ],
     values: { flag, ...(value === undefined ? {} : { value }) },
     confidence: 0.9,
     specificity: 3,
