@@ -58,6 +58,13 @@ export type StatusReport = {
   }[];
   readonly unreached: readonly { readonly node: string; readonly why: string }[];
   readonly owed: readonly { readonly node: string; readonly id: string; readonly title: string }[];
+  /** Controllers that work on nodes now, by the locks they hold there. */
+  readonly busy?: readonly {
+    readonly nodes: readonly string[];
+    readonly owner: string;
+    readonly run: string;
+    readonly since: string;
+  }[];
 };
 
 export type LogsReport = {

@@ -2,7 +2,7 @@ import { UserError } from '../domain/user-error.ts';
 import { diagnoseLogs } from './diagnose-logs.ts';
 import { inputs } from './inputs.ts';
 import type { Operation } from './operation.ts';
-import { findRun, isUp } from './past-run.ts';
+import { findRun, hasLooked } from './past-run.ts';
 
 /** `firstlight diagnose [RUN]`: why a past run failed, from its journal; with --log why a pair launched by hand did. */
 export const diagnoseRun: Operation<typeof inputs.diagnose> = {
@@ -21,7 +21,7 @@ export const diagnoseRun: Operation<typeof inputs.diagnose> = {
         '--follow and --engine need --log',
         'firstlight diagnose --log head=head.log --follow',
       );
-    const found = findRun(world.journal, input.run, isUp);
+    const found = findRun(world.journal, input.run, hasLooked);
     const findings = found.events.flatMap((event) =>
       event.type === 'finding' && event.final ? [event] : [],
     );

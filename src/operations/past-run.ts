@@ -25,19 +25,27 @@ export function findRun(
   }
   throw new UserError(
     'no-such-run',
-    `there is no run yet in ${journal.folder}`,
+    summaries.length === 0
+      ? `there is no run yet in ${journal.folder}`
+      : `none of the runs in ${journal.folder} got that far`,
     'bring a model up with firstlight up RECIPE',
   );
 }
 
-export function isUp(events: readonly Event[]): boolean {
+function isUp(events: readonly Event[]): boolean {
   const first = events[0];
   return first?.type === 'run-started' && first.operation === 'up';
 }
 
-/** Runs that ranks' logs belong to. */
+/** Runs that ranks' logs belong to, or may yet: one that ended before it had any is none. */
 export function hasRanks(events: readonly Event[]): boolean {
-  return isUp(events) || isAdoption(events);
+  const some = events.some((event) => event.type === 'rank-started') || events.at(-1)?.type !== 'run-ended';
+  return isAdoption(events) || (isUp(events) && some);
+}
+
+/** Runs that had something to find: one that was kept out by another's lock saw no host. */
+export function hasLooked(events: readonly Event[]): boolean {
+  return isUp(events) && events.some((event) => event.type === 'looked');
 }
 
 export function isAdoption(events: readonly Event[]): boolean {

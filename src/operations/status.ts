@@ -1,4 +1,5 @@
-import type { RankRecord } from '../domain/facts.ts';
+import { type NodeFacts, type RankRecord, valueIf } from '../domain/facts.ts';
+import { LOCK_DEAD_SECONDS } from '../domain/node-folder.ts';
 import type { RankStatus, StatusReport } from '../domain/report.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { askHealth } from './health.ts';
@@ -26,10 +27,27 @@ export const status: Operation<typeof inputs.status> = {
         node.reached ? [] : [{ node: node.node, why: node.failure.sentence }],
       ),
       owed: owedOf(facts),
+      busy: busyOf(facts),
     };
     return { report, exit: services.some((service) => service.serving) ? 0 : 1 };
   },
 };
+
+/** A lock that is not refreshed any more was left behind by a controller that is gone. */
+function busyOf(facts: readonly NodeFacts[]): NonNullable<StatusReport['busy']> {
+  const held = facts.flatMap((seen) => {
+    const lock = seen.reached ? valueIf(seen.lock) : undefined;
+    return lock && lock.ageSeconds <= LOCK_DEAD_SECONDS ? [{ node: seen.node, ...lock }] : [];
+  });
+  const runs = [...new Set(held.map(({ owner, run }) => `${owner} ${run}`))];
+  return runs.flatMap((key) => {
+    const locks = held.filter(({ owner, run }) => `${owner} ${run}` === key);
+    const [first] = locks;
+    if (first === undefined) return [];
+    const { owner, run, since } = first;
+    return [{ nodes: locks.map(({ node }) => node), owner, run, since }];
+  });
+}
 
 async function describe(
   world: World,

@@ -29,3 +29,16 @@ test('a tail of no lines, a line 0 and a rank below 0 are refused', () => {
   for (const input of [{ tail: 0 }, { tail: -1 }, { rank: 0, line: 0 }, { rank: -1 }, { attempt: 0 }])
     expect(inputs.logs.safeParse(input).success, JSON.stringify(input)).toBe(false);
 });
+
+test('a later run that was kept out by a lock hides nothing of the one that launched', async () => {
+  const kept = journal.newRun();
+  const [started] = storyEvents;
+  if (started?.type !== 'run-started') expect.fail('the story begins a run');
+  const { v: _v, seq: _seq, run: _run, at: _at, ...body } = started;
+  journal.append(kept, body);
+  const { report: during } = await logs.run(inputs.logs.parse({}), world);
+  expect(during).toMatchObject({ kind: 'logs', run: kept });
+  journal.append(kept, { type: 'run-ended', outcome: 'cancelled', why: 'locked', exit: 2, owed: [] });
+  const { report } = await logs.run(inputs.logs.parse({}), world);
+  expect(report).toMatchObject({ kind: 'logs', run });
+});

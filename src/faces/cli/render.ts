@@ -80,6 +80,10 @@ function renderStatus(report: StatusReport, style: Style): string {
           ...owed,
         ]
       : [];
+  const busy = (report.busy ?? []).map(
+    ({ nodes: on, owner, run, since }) =>
+      `${owner} works on ${list(on)} since ${when(since, style.now)}, run ${run}`,
+  );
   const empty =
     report.services.length === 0
       ? [`Nothing serves on ${report.cluster}. Bring a model up with firstlight up RECIPE`]
@@ -115,6 +119,7 @@ function renderStatus(report: StatusReport, style: Style): string {
         ];
       }),
       ...unreached,
+      ...labelled('Busy', busy, style),
       ...labelled('Owed', owing, style),
     ],
     style,
