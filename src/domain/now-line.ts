@@ -223,7 +223,7 @@ function ended(state: RunState): NowLine {
         owedNext(owed),
       );
     default:
-      return say('', upperFirst(why) || 'Ended', owedNext(owed));
+      return say('', upperFirst(briefly(why)) || 'Ended', owedNext(owed));
   }
 }
 
@@ -283,6 +283,11 @@ function bare(text: string): string {
 /** Where its first word is a plain one; names (Qwen/Qwen3.5, SGLang) stay. */
 function lowerFirst(text: string): string {
   return /^[A-Z][a-z]*(?= )/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
+}
+
+/** A reason that is too long for the line, up to its first part. */
+function briefly(why: string): string {
+  return why.length <= NOW_CHARACTERS ? why : (why.split('; ')[0] ?? why);
 }
 
 function upperFirst(text: string): string {

@@ -430,3 +430,54 @@ test('a run that is blocked by several things says of one thing what it is and w
   const last = renderRun(end('It does not fit.', ''), style);
   expect(last).toContain('Do       Advice for: It does not fit.');
 });
+
+test('status says who works on the nodes now', () => {
+  const report: Report = {
+    kind: 'status',
+    cluster: 'sparks',
+    services: [],
+    unreached: [],
+    owed: [],
+    busy: [
+      {
+        nodes: ['spark-a', 'spark-b'],
+        owner: 'aurora@laptop (pid 4242)',
+        run: '14',
+        since: '2026-11-12T10:02:41.000Z',
+      },
+    ],
+  };
+  const text = renderReport(report, style, { why: false, streamed: false });
+  expect(text).toMatch(/Busy {5}aurora@laptop \(pid 4242\) works on spark-a and spark-b since \d\d:\d\d/);
+});
+
+test('a run without an end says so, and what was last seen of it', () => {
+  const text = renderRun(foldAll(storyUntil(172)), style);
+  expect(text).toContain('Run 14 has no end here: it still runs, or was cut off');
+  expect(text).toMatch(/Last {5}\S+/);
+});
+
+test('a reason that the first line has said already is not said again', () => {
+  const ended = fold(foldAll(storyUntil(4)), {
+    v: 1,
+    seq: 99,
+    run: '14',
+    at: '2026-11-12T10:02:50.000Z',
+    type: 'run-ended',
+    outcome: 'cancelled',
+    why: 'left while the ranks run on; firstlight up takes it up again, firstlight down stops them',
+    exit: 1,
+    owed: [],
+  });
+  const text = renderRun(ended, style);
+  expect(text.split('\n')[1]).toMatch(/^Left while the ranks run on +run 14/);
+  expect(text).toContain('Why      left while the ranks run on; firstlight up takes it up again');
+  const other = renderRun(
+    {
+      ...ended,
+      ended: { ...(ended.ended ?? expect.fail('ended')), why: 'ended by you before anything was changed' },
+    },
+    style,
+  );
+  expect(other).not.toContain('Why');
+});

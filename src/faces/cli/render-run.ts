@@ -25,7 +25,10 @@ export function renderRun(state: RunState, style: Style): string {
   const took =
     state.startedAt && state.lastAt ? stopwatch(Date.parse(state.lastAt) - Date.parse(state.startedAt)) : '';
   const right = [`run ${state.run}`, took].filter((part) => part !== '').join(` ${glyphs.dot} `);
-  const left = `${mark === '' ? '' : `${mark} `}${paint.strong(line.sentence)}`;
+  const sentence = state.ended
+    ? line.sentence
+    : `Run ${state.run} has no end here: it still runs, or was cut off`;
+  const left = `${mark === '' ? '' : `${mark} `}${paint.strong(sentence)}`;
   return finish(['', ...spread(left, paint.quiet(right), style), ...body(state, style)], style);
 }
 
@@ -121,8 +124,10 @@ function failed(state: RunState, style: Style): readonly string[] {
   const sure = finding && finding.confidence >= 0.9 ? 'sure' : 'likely';
   const [reason = ''] = said.split(ALLOW);
   const why = explained && finding.why !== '' ? `${sure}: ${lowerFirst(finding.why)}` : reason;
+  const heard = why.replace(/[.\s]+$/, '').toLowerCase() === nowLine(state, style.now).sentence.toLowerCase();
   return [
-    ...labelled('Why', [why], style),
+    ...labelled('Last', ended ? [] : [nowLine(state, style.now).sentence], style),
+    ...labelled('Why', heard ? [] : [why], style),
     ...(explained ? quoteLines(finding.quotes, style) : []),
     ...labelled('Then', explained ? finding.consequences : [], style),
     ...labelled('Tried', tried(state, style), style),

@@ -73,7 +73,7 @@ const COMMAND =
   /^(.*?[:;]\s+|)((?:firstlight|ssh|ssh-copy-id|ssh-keygen|rsync|scp|sudo|docker|podman|systemctl|hf|cp|mkdir|chmod)\s.*)$/s;
 
 /** `firstlight up --replace stops it first; …` is a sentence about a command, and two side by side may part. */
-const SENTENCE = /[a-z]\.$|; [a-z]+ [a-z]| {3}/;
+const SENTENCE = /[a-z]\.$|[;,] [a-z]+ [a-z]| {3}/;
 
 /** As `wrap`, but a command at the end of the sentence stands whole on a line of its own, to be copied. */
 export function wrapAdvice(text: string, columns: number): readonly string[] {
