@@ -3,6 +3,7 @@ import { known, type NodeFacts } from '../domain/facts.ts';
 import type { LookRequest } from '../domain/probe.ts';
 import { ENGINES, imageOf, type Recipe } from '../domain/recipe.ts';
 import { programsOf } from '../knowledge/engines/rank-shape.ts';
+import { isOutsideGroup } from '../knowledge/probes/containers.ts';
 import { assembleFacts, probeHeader, probesFor } from '../knowledge/probes/index.ts';
 import { runProbes } from '../remote/run-probes.ts';
 import type { World } from './world.ts';
@@ -27,7 +28,7 @@ async function lookAt(world: Eyes, node: Node, request: LookRequest): Promise<No
   const ran = await runProbes(host, probesFor(request), probeHeader(request), { signal: world.signal });
   if (ran.kind === 'lost') return { node: node.name, at, reached: false, failure: ran.failure };
   const middle = (ran.sentAt + ran.receivedAt) / 2000;
-  return assembleFacts({
+  const facts = assembleFacts({
     node: node.name,
     at,
     milliseconds: ran.milliseconds,
@@ -38,6 +39,9 @@ async function lookAt(world: Eyes, node: Node, request: LookRequest): Promise<No
         ? { known: false, why: 'the node gave no time' }
         : known(Math.round((ran.nodeEpochSeconds - middle) * 1000) / 1000),
   });
+  // Whoever is put into the group now is in it from the next login on.
+  if (isOutsideGroup(facts.containers) || isOutsideGroup(facts.engines)) await host.leave(world);
+  return facts;
 }
 
 function requestFor(nodes: readonly Node[], node: Node, recipe: Recipe | undefined): LookRequest {

@@ -52,6 +52,12 @@ export class Connection {
     this.#openAt = 0;
   }
 
+  /** The master takes no new sessions and ends with those it has; the next use logs in anew. */
+  async leave(signal: AbortSignal): Promise<void> {
+    this.forget();
+    await runLocal(this.argv(['-O', 'stop']), { signal, timeoutMs: 5000 });
+  }
+
   used(): void {
     if (this.#openAt > 0) this.#openAt = performance.now();
   }
@@ -129,6 +135,10 @@ export class Connection {
     switch (symptom.why) {
       case 'key-refused':
         return this.#keyRefused(symptom, place, text, signal);
+      case 'jump-may-not-forward':
+        // A login keeps the settings that its server had then: once they are mended, a new one is needed to see it.
+        await this.via?.leave(signal);
+        return failureOf(symptom, place, text);
       case 'host-key-unknown':
       case 'host-key-changed': {
         const fetched = await fetchHostKey(this, signal);

@@ -20,6 +20,11 @@ export interface Host {
   run(command: Command, options: RunOptions): Promise<Ran>;
   /** Runs and hands the output on as it comes; stdout and stderr of the result are empty. */
   stream(command: Command, options: StreamOptions): Promise<Ran>;
+  /**
+   * Takes no new commands over the connection that is open; what runs on it goes on. The next use logs in anew, with
+   * the groups and the server's settings of then.
+   */
+  leave(options: RunOptions): Promise<void>;
   /** A TCP connection from that host to an address it can reach, through the open connection (`ssh -W`). */
   dial(address: string, port: number): Duplex;
 }

@@ -55,6 +55,10 @@ export class SshHost implements Host {
     return ran;
   }
 
+  leave({ signal }: RunOptions): Promise<void> {
+    return this.#connection.leave(signal);
+  }
+
   dial(address: string, port: number): Duplex {
     return dialThrough(this.#connection, address, port);
   }

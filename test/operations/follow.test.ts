@@ -35,6 +35,7 @@ function hostOf(node: string, rank: Rank, clock: PretendClock): Host {
     connect: async () => undefined,
     run: async () => ran,
     dial: never,
+    leave: never,
     async stream(_command: unknown, { signal, stdout, stderrLine }: StreamOptions) {
       const text = rank.lines.map((line) => `${line}\n`).join('');
       stdout(Buffer.from(text));

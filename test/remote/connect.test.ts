@@ -285,6 +285,18 @@ describe('a connection to a host', () => {
     ).toThrow('x → y → x');
   });
 
+  it('logs in anew once it was left, and what runs goes on', async () => {
+    const [host] = open(clusterOf(far, key, [{ name: 'left', host: worker }])).all;
+    await host?.connect({ signal: never });
+    const logins = worker.ssh.connections;
+    const running = host?.run({ argv: ['sh', '-c', 'sleep 1; echo done'] }, { signal: never });
+    await host?.run({ argv: ['true'] }, { signal: never });
+    await host?.leave({ signal: never });
+    expect(await host?.run({ argv: ['echo', 'new'] }, { signal: never })).toMatchObject({ stdout: 'new\n' });
+    expect(worker.ssh.connections).toBe(logins + 1);
+    expect(await running).toMatchObject({ stdout: 'done\n' });
+  });
+
   it('says that it was closed when the link breaks, and opens again for the next command', async () => {
     const [host] = open(clusterOf(far, key, [{ name: 'broken', host: worker }])).all;
     const pending = host?.run({ argv: ['sleep', '5'] }, { signal: never });

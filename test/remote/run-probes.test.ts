@@ -111,6 +111,7 @@ describe('probes of one host', () => {
       dial: () => host.dial('127.0.0.1', 1),
       run: (command, options) => host.run(command, options),
       connect: async () => failure,
+      leave: async () => undefined,
       stream: async () => ({ kind: 'timeout', seconds: 22, stdout: '', stderr: '' }),
     });
     const probe = { name: 'memory', script: 'true', timeoutSeconds: 12 };

@@ -102,10 +102,17 @@ function publishedPorts(ports: unknown): readonly number[] {
   return [...new Set(found.filter((port) => port > 0))].sort((a, b) => a - b);
 }
 
+const OUTSIDE_GROUP = 'refuses this user: it is not in the group';
+
+/** Whether something is unknown because the login is not in the group that may ask the runtime. */
+export function isOutsideGroup(fact: Fact<unknown>): boolean {
+  return !fact.known && fact.why.includes(OUTSIDE_GROUP);
+}
+
 /** docker's own words for "not your group" and "no daemon", in one sentence. */
 export function refusal(runtime: string, text: string, said: string): string {
   if (/permission denied/i.test(text)) {
-    return `${runtime} refuses this user: it is not in the group ${runtime === 'docker' ? 'docker' : 'of the runtime'}`;
+    return `${runtime} ${OUTSIDE_GROUP} ${runtime === 'docker' ? 'docker' : 'of the runtime'}`;
   }
   if (/Cannot connect to the Docker daemon|daemon running|connection refused/i.test(text)) {
     return `the daemon of ${runtime} does not run`;
