@@ -24,9 +24,7 @@ export const lab: Operation<typeof inputs.lab> = {
   async run(input, world) {
     switch (input.action) {
       case 'list':
-        return said(stories.map((story) => `${story.name.padEnd(14)} ${story.title}`).join('\n'), undefined, [
-          'firstlight lab story two-sparks',
-        ]);
+        return said(listed(stories), undefined, [`${called(process.env)} lab story two-sparks`]);
       case 'down': {
         const folder = input.dir ?? labFolder();
         if (!existsSync(join(folder, 'ssh_config')))
@@ -57,6 +55,12 @@ export const lab: Operation<typeof inputs.lab> = {
     }
   },
 };
+
+/** Stories by name and title, the titles under each other. */
+export function listed(all: readonly Pick<Story, 'name' | 'title'>[]): string {
+  const names = Math.max(...all.map(({ name }) => name.length));
+  return all.map(({ name, title }) => `${name.padEnd(names)}  ${title}`).join('\n');
+}
 
 function said(text: string, folder: string | undefined, next: readonly string[]): Answer {
   return { report: { kind: 'lab', text, folder, next }, exit: 0 };
@@ -145,7 +149,9 @@ async function tell(named: Story, input: StoryInput, outer: World): Promise<Answ
         text:
           missed.length === 0
             ? `${story.name} ended as it should.`
-            : `${story.name} did not end as it should: ${missed.join('; ')}.`,
+            : outer.signal.aborted
+              ? `${story.name} was ended by you before its end.`
+              : `${story.name} did not end as it should: ${missed.join('; ')}.`,
         folder,
         next: [
           `export FIRSTLIGHT_HOME=${quotePlainly(home)}`,

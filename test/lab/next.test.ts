@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nextInLab } from '../../src/lab-operation.ts';
+import { listed, nextInLab } from '../../src/lab-operation.ts';
 
 test('what to type next works from where one stands, with npx where npx was used', () => {
   expect(nextInLab('/tmp/lab', { npm_command: 'exec' })).toEqual([
@@ -14,4 +14,12 @@ test('what to type next works from where one stands, with npx where npx was used
 
 test('a folder with spaces is quoted for the shell', () => {
   expect(nextInLab("/tmp/my lab's", {})).toContain(`firstlight up '/tmp/my lab'\\''s/recipe.yaml'`);
+});
+
+test('stories are listed with their titles under each other', () => {
+  const lines = listed([
+    { name: 'short', title: 'One.' },
+    { name: 'a-longer-name', title: 'Two.' },
+  ]).split('\n');
+  expect(lines.map((line) => line.indexOf('.') - 3)).toEqual([15, 15]);
 });
