@@ -1,16 +1,25 @@
-// The end-to-end suite: `npm run e2e`, `npm run e2e -- --ray` for the file with real Ray alone. Other words are vitest's.
+// The end-to-end suite: `npm run e2e`, `npm run e2e -- --ray` for the file with real Ray alone, `npm run e2e -- --full`
+// for every fault at every stage. Other words are vitest's.
 import { spawnSync } from 'node:child_process';
 
 const words = process.argv.slice(2);
 const ray = words.includes('--ray');
+const full = words.includes('--full');
 const { status } = spawnSync(
   process.execPath,
   [
     'node_modules/vitest/vitest.mjs',
     ...['run', '--config', 'vitest.e2e.config.ts'],
     ...(ray ? ['test/e2e/ray.e2e.ts'] : []),
-    ...words.filter((word) => word !== '--ray'),
+    ...words.filter((word) => word !== '--ray' && word !== '--full'),
   ],
-  { stdio: 'inherit', env: { ...process.env, ...(ray ? { FIRSTLIGHT_E2E_RAY: '1' } : {}) } },
+  {
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      ...(ray ? { FIRSTLIGHT_E2E_RAY: '1' } : {}),
+      ...(full ? { FIRSTLIGHT_E2E_FULL: '1' } : {}),
+    },
+  },
 );
 process.exit(status ?? 1);

@@ -28,6 +28,11 @@ const NEEDS: readonly (readonly [program: string, pkg: string])[] = [
   ['pgrep', 'procps'],
   ['nsenter', 'util-linux'],
   ['runuser', 'util-linux'],
+  ['systemd-nspawn', 'systemd-container'],
+  ['mmdebstrap', 'mmdebstrap'],
+  ['lxcfs', 'lxcfs'],
+  ['mkfs.ext4', 'e2fsprogs'],
+  ['setpriv', 'util-linux'],
 ];
 
 /** Why the suite cannot run here, or undefined. Installs what is missing when it runs as root. */
@@ -190,7 +195,8 @@ ${more}`,
   }
 }
 
-function ended(child: ChildProcess, onLine?: (line: string) => void): Promise<Ended> {
+/** Resolves when it has ended, with all it said; whole lines of its output are handed on as they come. */
+export function ended(child: ChildProcess, onLine?: (line: string) => void): Promise<Ended> {
   let stdout = '';
   let stderr = '';
   let rest = '';
@@ -206,8 +212,8 @@ function ended(child: ChildProcess, onLine?: (line: string) => void): Promise<En
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })));
 }
 
-/** A small dense model: real config and index, weight files of their true size with nothing in them. */
-function writeModel(folder: string): void {
+/** A small dense model: real config and index, weight files of their true size (or a share of it) with nothing in them. */
+export function writeModel(folder: string, shareOf = 1): void {
   const config = {
     architectures: ['Qwen3ForCausalLM'],
     model_type: 'qwen3',
@@ -227,13 +233,13 @@ function writeModel(folder: string): void {
   writeFileSync(
     join(folder, 'model.safetensors.index.json'),
     JSON.stringify({
-      metadata: { total_size: 4 * GIB },
+      metadata: { total_size: (4 * GIB) / shareOf },
       weight_map: Object.fromEntries(files.map((file, index) => [`model.layers.${index}.weight`, file])),
     }),
   );
   for (const file of files) {
     const handle = openSync(join(folder, file), 'w');
-    ftruncateSync(handle, 2 * GIB);
+    ftruncateSync(handle, (2 * GIB) / shareOf);
     closeSync(handle);
   }
 }
