@@ -192,6 +192,8 @@ export type RankRecord = {
   readonly health?: { readonly address: string; readonly port: number };
   /** Name of the model at the API, and of the environment variable with its key (never the key). */
   readonly servedName?: string;
+  /** How many ranks the job has in all, where the record says so. */
+  readonly ranks?: number;
   readonly apiKeyEnv?: string;
   /** Somebody started it by hand; it is followed, and down stops it. */
   readonly adopted?: true;

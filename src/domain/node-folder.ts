@@ -5,7 +5,7 @@
  *     $HOME/.firstlight/<machine-id>/
  *       ranks/<service name>/     made by mkdir: that is the claim
  *         service.json            JSON of {name, recipe, engine, rank, run, attempt, in, recipeDigest, effectiveDigest,
- *                                 edits, startedAt, health?: {address, port}, servedName?, apiKeyEnv?}
+ *                                 edits, startedAt, health?: {address, port}, servedName?, ranks?, apiKeyEnv?}
  *         command.sh              the rank's command, readable, runnable by hand
  *         runner                  "<pid> <start ticks>" of the rank runner
  *         run.sh                  the rank runner itself; engine, boot, container, starting, *.err: what it keeps for a stop

@@ -78,6 +78,8 @@ export type Service = {
   readonly healthAddress?: string;
   /** Name of the model at the API. */
   readonly servedName: string;
+  /** How many ranks the job has in all: one that is out of sight must not be forgotten. */
+  readonly ranks?: number;
   /** Where the other nodes know this rank's node: its address on the fabric; absent on a single node. */
   readonly address?: string;
   /** It runs already: to be followed, not started. */

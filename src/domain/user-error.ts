@@ -16,7 +16,8 @@ export type UserErrorCode =
   | 'no-such-run'
   | 'not-serving'
   | 'api-key-missing'
-  | 'ssh-missing';
+  | 'ssh-missing'
+  | 'ranks-run';
 
 /** What, why, and how to mend it: `message` is the what and why, `hint` the way out. */
 export class UserError extends Error {

@@ -1,4 +1,5 @@
-import { plural } from '../domain/units.ts';
+import { type NodeFacts, valueIf } from '../domain/facts.ts';
+import { list, plural } from '../domain/units.ts';
 import { UserError } from '../domain/user-error.ts';
 import { runUndo } from '../remote/undo.ts';
 import { inRun } from './in-run.ts';
@@ -30,6 +31,7 @@ export async function giveBack(world: World, ids: readonly string[]): Promise<An
             : `owed are: ${all.map((record) => record.id).join(', ')}`,
         );
       }
+      if (ids.length === 0) keepClearOfRanks(facts, all);
       const wanted = all
         .filter((record) => ids.length === 0 || ids.includes(record.id))
         .sort((a, b) => b.at.localeCompare(a.at));
@@ -80,6 +82,32 @@ export async function giveBack(world: World, ids: readonly string[]): Promise<An
       };
     },
     async (now) => owedOf(await look(now, nodes, undefined)),
+  );
+}
+
+/**
+ * What was stopped to make room would take that room from the ranks that run in it, and on unified memory from the
+ * whole node. Throws a UserError then; whoever names the ids means it.
+ */
+function keepClearOfRanks(
+  facts: readonly NodeFacts[],
+  all: readonly { readonly id: string; readonly node: string }[],
+): void {
+  const running = facts.flatMap((seen) =>
+    seen.reached
+      ? (valueIf(seen.ranks) ?? [])
+          .filter(({ state }) => state !== 'ended')
+          .map(({ recipe }) => ({ node: seen.node, recipe }))
+      : [],
+  );
+  const crowded = all.filter(({ node }) => running.some((rank) => rank.node === node));
+  if (crowded.length === 0) return;
+  const nodes = [...new Set(crowded.map(({ node }) => node))];
+  const recipes = running.filter(({ node }) => nodes.includes(node)).map(({ recipe }) => recipe);
+  throw new UserError(
+    'ranks-run',
+    `${list([...new Set(recipes)])} runs on ${list(nodes)}, in the room that ${plural(crowded.length, 'thing')} gave`,
+    `firstlight down --restore stops it first; to give back beside it, name what: firstlight restore ${all.map(({ id }) => id).join(' ')}`,
   );
 }
 

@@ -55,7 +55,9 @@ async function describe(
 ): Promise<StatusReport['services'][number]> {
   const head = job.ranks.find((rank) => rank.record.rank === 0);
   const ranks = await Promise.all(job.ranks.map((rank) => rankStatus(world, rank)));
-  const alive = ranks.every((rank) => rank.state === 'running' || rank.state === 'starting');
+  // A rank that nobody sees is not known to be alive, whatever the head's health says.
+  const seen = ranks.length >= Math.max(1, ...job.ranks.map(({ record }) => record.ranks ?? 1));
+  const alive = seen && ranks.every((rank) => rank.state === 'running' || rank.state === 'starting');
   const answers = ranks.find((rank) => rank.rank === 0)?.health === 'answers';
   return {
     recipe: job.recipe,

@@ -80,6 +80,7 @@ function serviceOf(
       ? {}
       : { healthPort: command.health.port, healthAddress: command.health.address }),
     servedName: servedName(recipe),
+    ranks: input.nodes.length,
     ...(address === undefined ? {} : { address }),
     ...(input.running.has(rank) ? { running: true } : {}),
   };

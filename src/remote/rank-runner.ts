@@ -133,6 +133,7 @@ function recordOf(service: Service, { run, attempt, startedAt }: RankStart): obj
       ? {}
       : { health: { address: service.healthAddress ?? '127.0.0.1', port: service.healthPort } }),
     ...(service.servedName === undefined ? {} : { servedName: service.servedName }),
+    ...(service.ranks === undefined ? {} : { ranks: service.ranks }),
     ...(key === undefined ? {} : { apiKeyEnv: service.secretEnv[key] }),
   };
 }

@@ -1,7 +1,7 @@
 import { valueIf } from '../../domain/facts.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { nowLine } from '../../domain/now-line.ts';
-import type { RemedyState, RunState } from '../../domain/run-state.ts';
+import type { RankState, RemedyState, RunState } from '../../domain/run-state.ts';
 import { edit } from '../../domain/run-words.ts';
 import { gibNumber, list, plural, rate, stopwatch } from '../../domain/units.ts';
 import { labelled, spread, table } from './labelled.ts';
@@ -133,7 +133,11 @@ function failed(state: RunState, style: Style): readonly string[] {
     ...labelled('Tried', tried(state, style), style),
     ...labelled('Do', explained ? finding.advice : advice(state), style),
     ...labelled('State', [stateNow(state)], style),
-    ...labelled('Owed', owed(state, ': firstlight restore'), style),
+    ...labelled(
+      'Owed',
+      owed(state, ranksLeft(state).length > 0 ? ': firstlight down --restore' : ': firstlight restore'),
+      style,
+    ),
     ...labelled('More', more(state, explained ? finding : undefined, style), style),
   ];
 }
@@ -183,8 +187,13 @@ function advice(state: RunState): readonly string[] {
   return [`firstlight up RECIPE --consent ${open.map((step) => step.id).join(',')}`];
 }
 
+/** Ranks of the last attempt of which no end was seen. */
+function ranksLeft(state: RunState): readonly RankState[] {
+  return state.attempts.at(-1)?.ranks.filter((rank) => !rank.ended) ?? [];
+}
+
 function stateNow(state: RunState): string {
-  const running = state.attempts.at(-1)?.ranks.filter((rank) => !rank.ended) ?? [];
+  const running = ranksLeft(state);
   const ours =
     state.operation !== 'up'
       ? ''

@@ -76,7 +76,7 @@ function renderStatus(report: StatusReport, style: Style): string {
   const owing =
     report.owed.length > 0
       ? [
-          `${plural(report.owed.length, 'thing')} on ${list(nodes)} can be given back: firstlight restore`,
+          `${plural(report.owed.length, 'thing')} on ${list(nodes)} can be given back: ${report.services.length > 0 ? 'firstlight down --restore' : 'firstlight restore'}`,
           ...owed,
         ]
       : [];

@@ -138,16 +138,18 @@ function toRank(
 /** Where its server answers, under which name, and where the key comes from. */
 function serverOf(
   service: Readonly<Record<string, unknown>>,
-): Pick<RankRecord, 'health' | 'servedName' | 'apiKeyEnv'> {
+): Pick<RankRecord, 'health' | 'servedName' | 'apiKeyEnv' | 'ranks'> {
   const health = service['health'];
   const port = isObject(health) ? numberAt(health, 'port') : undefined;
   const servedName = textAt(service, 'servedName');
+  const ranks = Number(service['ranks']);
   const apiKeyEnv = textAt(service, 'apiKeyEnv');
   return {
     ...(isObject(health) && port !== undefined
       ? { health: { address: textAt(health, 'address') || '127.0.0.1', port } }
       : {}),
     ...(servedName === '' ? {} : { servedName }),
+    ...(Number.isInteger(ranks) && ranks > 0 ? { ranks } : {}),
     ...(apiKeyEnv === '' ? {} : { apiKeyEnv }),
   };
 }
