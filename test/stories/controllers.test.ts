@@ -62,6 +62,12 @@ describe('two controllers', () => {
       const again = await lab.run(['up', 'recipe.yaml', '--json'], other);
       expect(endOf(again.events).outcome).toBe('nothing-to-do');
 
+      // While the ranks hold the room, giving back what made it is refused.
+      const early = await lab.run(['restore', '--json'], other);
+      expect(early.code).toBe(2);
+      expect(endOf(early.events).why).toContain('firstlight down --restore stops it first');
+      expect(owedOn(lab, 'spark-b')).toHaveLength(3);
+
       const down = await lab.run(['down', '--restore', '--json'], other);
       expect(down.code).toBe(0);
       expect(of(down.events, 'run-ended').map((end) => end.outcome)).toEqual(['stopped', 'restored']);
