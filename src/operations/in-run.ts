@@ -1,6 +1,6 @@
 import type { Node } from '../domain/cluster.ts';
 import type { EventBody, Owed } from '../domain/event.ts';
-import { sentences, when } from '../domain/units.ts';
+import { sentences } from '../domain/units.ts';
 import { UserError } from '../domain/user-error.ts';
 import { takeLock } from '../remote/lock.ts';
 import type { Answer } from './operation.ts';
@@ -59,7 +59,7 @@ export async function inRun(
       const { owner, since, run } = lock.lock;
       throw new UserError(
         'lock-held',
-        `${owner} works on ${lock.node} since ${when(since, world.clock.now())} (run ${run})`,
+        `${owner} works on ${lock.node} since ${since} (run ${run})`,
         'wait until it ends, or end it there; firstlight status shows what it does',
       );
     }
