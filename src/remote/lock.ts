@@ -57,15 +57,22 @@ export async function takeLock(
     await release();
     throw error;
   }
-  return keep(taken, token, release);
+  return keep(taken, { token, record: JSON.stringify(record) }, release);
 }
 
-function keep(taken: readonly Host[], token: string, release: () => Promise<void>): Locked {
+function keep(
+  taken: readonly Host[],
+  { token, record }: { readonly token: string; readonly record: string },
+  release: () => Promise<void>,
+): Locked {
   const lost = new AbortController();
   const over = new AbortController();
   const refresh = async (host: Host): Promise<void> => {
     const ran = await host.run(script(REFRESH, [token], LIMIT), { signal: over.signal });
-    if (ran.kind === 'ran' && ran.code === 4) {
+    if (ran.kind !== 'ran' || ran.code !== 4 || over.signal.aborted) return;
+    // A restart of the host empties /tmp: a lock that nobody holds is taken again.
+    const again = await host.run(script(TAKE, [token, record, ''], LIMIT), { signal: over.signal });
+    if (again.kind === 'ran' && again.code === 0 && !again.stdout.startsWith('taken')) {
       lost.abort(new Error(`another controller took the lock of ${host.node.name}`));
     }
   };

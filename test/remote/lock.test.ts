@@ -92,6 +92,17 @@ describe('the lock on the nodes', () => {
     expect(existsSync(folder(a))).toBe(false);
   });
 
+  it('is taken again where a restart of the host has emptied /tmp', async () => {
+    const mine = await take('again');
+    if (mine.kind !== 'held') throw new Error('not held');
+    rmSync(folder(b), { recursive: true });
+    await expect.poll(() => existsSync(folder(b)), { timeout: 20_000, interval: 200 }).toBe(true);
+    expect(mine.lost.aborted).toBe(false);
+    expect(await take('other')).toMatchObject({ kind: 'held-by', lock: { run: 'again' } });
+    await mine.release();
+    expect(existsSync(folder(b))).toBe(false);
+  });
+
   it('is taken over at once when its owner was a process of this machine that is gone', async () => {
     await take('1');
     const child = spawn('sleep', ['60']);
