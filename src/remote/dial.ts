@@ -43,7 +43,7 @@ class Dialled extends Duplex {
       if (code === 0 || this.destroyed) this.push(null);
       else
         this.destroy(
-          new Error(`no connection to ${target} from ${connection.link.name}: ${this.#said.trim()}`),
+          new Error(`no connection to ${target} from ${connection.link.name}: ${whyNot(this.#said)}`),
         );
     });
     this.emit('dialled');
@@ -78,4 +78,9 @@ class Dialled extends Duplex {
         if (this.#child !== undefined) work(this.#child);
       });
   }
+}
+
+/** The master tells a refusal to its own log alone; its client makes one sentence of all that can go wrong. */
+function whyNot(said: string): string {
+  return /Stdio forwarding request failed/.test(said) ? 'nothing answers there' : said.trim();
 }
