@@ -4,6 +4,7 @@ import type { Engine } from '../knowledge/engines/engine.ts';
 import { consequences } from '../knowledge/signatures/consequences.ts';
 import { signatures } from '../knowledge/signatures/index.ts';
 import type { Found, Match } from '../knowledge/signatures/signature.ts';
+import { restarted } from './restarted.ts';
 import { isFatal, type Scans, scan } from './scan.ts';
 import { stall } from './stall.ts';
 import { unknownCause } from './unknown-cause.ts';
@@ -17,6 +18,8 @@ const QUOTES = 8;
  * gets an `unknown` here. `final` says whether the look after the failure is in the evidence.
  */
 export function diagnose(evidence: Evidence, { final }: { readonly final: boolean }): Finding {
+  const anew = restarted(evidence, final);
+  if (anew !== undefined) return anew;
   const scans = scan(evidence);
   const stalled = stall(evidence);
   const view = { evidence, find: scans.find, stalled: stalled?.stage };

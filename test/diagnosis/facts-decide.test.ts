@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../src/diagnosis/diagnose.ts';
+import { treat } from '../../src/diagnosis/treat.ts';
 import { known, type NodeFacts } from '../../src/domain/facts.ts';
 import { evidenceOf, readCase } from './cases.ts';
 import { holderOf, sparkFacts } from './facts.ts';
@@ -275,5 +276,29 @@ describe('an unknown cause', () => {
       silence: 1_000_000,
     });
     expect(diagnose(evidence, { final: true }).title).toContain('have stood still for 1000 s');
+  });
+});
+
+describe('a host that was restarted while its rank ran', () => {
+  const booted = (bootId: string) => {
+    const facts = sparkFacts({ node: 'spark-b' });
+    return facts.host.known ? { ...facts, host: known({ ...facts.host.value, bootId }) } : facts;
+  };
+
+  it('is the cause, whatever the lines say, and all is launched anew', () => {
+    const finding = onWorker(SET_DEVICE, { before: [booted('1')], after: [booted('2')] });
+    expect(finding).toMatchObject({ cause: 'host-restarted', node: 'spark-b', rank: 1, confidence: 1 });
+    const evidence = evidenceOf({ engine: 'sglang', logs: { head: [], worker: SET_DEVICE } });
+    const treated = { recipe: evidence.recipe, engine: evidence.engine, finding, facts: [], evidence };
+    expect(treat({ ...treated, tried: [] })).toMatchObject({ remedy: 'launch-anew', edits: [] });
+    const tried = [{ engine: evidence.engine, remedy: 'launch-anew', cause: 'host-restarted' }];
+    expect(treat({ ...treated, tried })).toBeUndefined();
+  });
+
+  it('is none while its boot id is the same, or not known', () => {
+    for (const after of [booted('1'), booted('')])
+      expect(onWorker(SET_DEVICE, { before: [booted('1')], after: [after] }).cause).not.toBe(
+        'host-restarted',
+      );
   });
 });

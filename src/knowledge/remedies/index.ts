@@ -1,5 +1,6 @@
 import { dropFlag } from './drop-flag.ts';
 import { fewerSequences } from './fewer-sequences.ts';
+import { launchAnew } from './launch-anew.ts';
 import { lookAgain } from './look-again.ts';
 import { lessMemory, moreMemory } from './memory-fraction.ts';
 import { otherPort } from './other-port.ts';
@@ -11,6 +12,7 @@ import { useNodeAddresses } from './use-node-addresses.ts';
 export const remedies: readonly Remedy[] = [
   useNodeAddresses,
   lookAgain,
+  launchAnew,
   otherPort,
   dropFlag,
   moreMemory,
