@@ -38,9 +38,12 @@ export async function giveBack(world: World, ids: readonly string[]): Promise<An
       // Ctrl-C lets the step that runs come to its end: nothing is left half given back.
       const whole = new AbortController().signal;
       let missing = 0;
+      // Where sudo refused once it is not asked again; what needs no root is given back all the same.
+      const refused = new Map<string, string>();
       for (const record of wanted) {
         inside.signal.throwIfAborted();
         const { id, node, title, sudo } = record;
+        if (sudo && refused.has(node)) continue;
         const end = await tellStep(
           inside,
           recorder,
@@ -57,9 +60,11 @@ export async function giveBack(world: World, ids: readonly string[]): Promise<An
             end.wants === 'sudo-needs-password'
               ? `${title} on ${node} needs sudo's password; give it on a terminal, or with --sudo-password-file ${node}=FILE`
               : `${title} on ${node} needs root, and sudo did not let it: ${end.text}`;
-          return { outcome: 'consent-needed', why, exit: 2 };
+          refused.set(node, why);
         }
       }
+      const [why] = refused.values();
+      if (why !== undefined) return { outcome: 'consent-needed', why, exit: 2 };
       const unseen = unreachedSentences(facts);
       if (missing > 0 || unseen.length > 0)
         return {

@@ -60,6 +60,18 @@ describe('Ctrl-C', () => {
       expect(Date.now() - at).toBeLessThan(10_000);
       expect(endOf(told.events).outcome).toBe('cancelled');
       expect(owedOn(lab, 'spark-b')).toHaveLength(3);
+
+      // What needs no root is given back though sudo's password is wrong; it is tried once, not for each.
+      const wrong = lab.file('wrong-password');
+      writeFileSync(wrong, 'southern-dark\n', { mode: 0o600 });
+      const partly = await lab.run(['restore', '--json'], { FIRSTLIGHT_SUDO_PASSWORD_FILE: wrong });
+      expect(endOf(partly.events).outcome).toBe('consent-needed');
+      expect(
+        of(partly.events, 'step-ended')
+          .map((step) => step.result)
+          .sort(),
+      ).toEqual(['done', 'failed']);
+      expect(owedOn(lab, 'spark-b')).toHaveLength(2);
     },
     MINUTES,
   );
