@@ -19,7 +19,12 @@ type Fault = {
   readonly mend: (fleet: WholeFleet) => Promise<void> | void;
   /** How it must be named by whoever meets it. */
   readonly named: RegExp;
+  /** Nobody may live through it in silence. */
+  readonly surely?: true;
 };
+
+/** What a connection that stands already would not meet. */
+const HANG_UP = `for p in $(pgrep -x sshd); do [ "$p" = "$(systemctl show -p MainPID --value ssh)" ] || kill -9 $p; done`;
 
 const answers = (fleet: WholeFleet) => fleet.host('ready', 'b', '60');
 
@@ -72,9 +77,15 @@ const FAULTS: readonly Fault[] = [
   {
     what: 'disk full',
     stages: ['look'],
-    strike: (fleet) => fleet.on('b', 'root', 'dd if=/dev/zero of=/home/filler bs=64k 2>/dev/null; sync'),
+    strike: (fleet) =>
+      fleet.on(
+        'b',
+        'root',
+        'for size in 64k 4k 512; do dd if=/dev/zero bs=$size 2>/dev/null >>/home/filler; done; sync',
+      ),
     mend: (fleet) => void fleet.must('b', 'root', 'rm -f /home/filler'),
     named: /spark-b.*(No space|space|disk|full)|(No space|space|disk|full).*spark-b/i,
+    surely: true,
   },
   {
     what: 'host key changed',
@@ -83,11 +94,12 @@ const FAULTS: readonly Fault[] = [
       fleet.must(
         'b',
         'root',
-        'cd /etc/ssh && mkdir -p /root/keys && cp -p ssh_host_* /root/keys && rm ssh_host_* && ssh-keygen -q -t ed25519 -N "" -f ssh_host_ed25519_key && systemctl restart ssh',
+        `cd /etc/ssh && mkdir -p /root/keys && cp -p ssh_host_* /root/keys && rm ssh_host_* && ssh-keygen -q -t ed25519 -N "" -f ssh_host_ed25519_key && systemctl restart ssh && ${HANG_UP}`,
       );
     },
     mend: (fleet) => void fleet.must('b', 'root', 'cp -p /root/keys/* /etc/ssh && systemctl restart ssh'),
-    named: /spark-b.*(host )?key|key.*spark-b/i,
+    named: /spark-b.*key|key.*spark-b/i,
+    surely: true,
   },
   {
     what: 'MaxStartups reached',
@@ -96,7 +108,7 @@ const FAULTS: readonly Fault[] = [
       fleet.must(
         'b',
         'root',
-        `echo 'MaxStartups 1:100:1' >/etc/ssh/sshd_config.d/few.conf && systemctl restart ssh && (setsid bash -c 'exec 3<>/dev/tcp/127.0.0.1/22; exec 4<>/dev/tcp/127.0.0.1/22; echo $$ >/run/knocks; sleep 600' </dev/null >/dev/null 2>&1 &) && sleep 0.5`,
+        `echo 'MaxStartups 1:100:1' >/etc/ssh/sshd_config.d/few.conf && systemctl restart ssh && ${HANG_UP} && (setsid bash -c 'exec 3<>/dev/tcp/127.0.0.1/22; exec 4<>/dev/tcp/127.0.0.1/22; echo $$ >/run/knocks; sleep 600' </dev/null >/dev/null 2>&1 &) && sleep 0.5`,
       ),
     mend: (fleet) =>
       void fleet.must(
@@ -171,7 +183,9 @@ describe.skipIf(why !== undefined)('faults at the stages of a bring-up, on whole
         expect(told.overdue, told.text).toBe(false);
         expect(struck, `${stage} was never reached: ${told.text}`).toBe(fault);
         const survived = outcomeOf(told) === 'serving' || (stage === 'serving' && told.code === 0);
+        if (fault.surely && stage === 'look') expect(survived, told.text).toBe(false);
         if (!survived) {
+          expect(told.text).not.toContain('our mistake');
           expect([1, 2, 3], told.text).toContain(told.code);
           expect(told.text).toMatch(fault.named);
         }
