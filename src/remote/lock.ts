@@ -5,6 +5,7 @@ import { type Ran, script, type Unreachable } from '../domain/command.ts';
 import type { LockRecord } from '../domain/facts.ts';
 import { numberAt, parseObject, textAt } from '../domain/json.ts';
 import { LOCK_DEAD_SECONDS, LOCK_DIR_SH, LOCK_REFRESH_SECONDS } from '../domain/node-folder.ts';
+import { UserError } from '../domain/user-error.ts';
 import type { Host, RunOptions } from './host.ts';
 import { pause } from './limit.ts';
 
@@ -22,7 +23,7 @@ export type Locked =
 /**
  * Takes the lock of each host in turn, in an order that all controllers share; all or none. A dead owner's lock is
  * taken over: nobody refreshed it for 45 s by the node's clock, or its owner was a process of this machine that is
- * gone. A host that refuses for another reason (a full disk) throws a plain Error with what it said.
+ * gone. A host that hangs or refuses for another reason (a full disk) throws UserError `not-serving` with what it said.
  */
 export async function takeLock(
   hosts: readonly Host[],
@@ -105,7 +106,11 @@ async function takeOne(
     const ran = await host.run(script(TAKE, [token, record, dead], LIMIT), { signal });
     if (ran.kind === 'lost') return { kind: 'lost', node: host.node.name, failure: ran.failure };
     if (ran.kind !== 'ran' || ran.code !== 0)
-      throw new Error(`${host.node.name} gives no lock: ${saidBy(ran)}`);
+      throw new UserError(
+        'not-serving',
+        `${host.node.name} gives no lock in /tmp: ${saidBy(ran)}`,
+        `see whether it hangs, or its /tmp is full or read-only, on ${host.node.name}: uptime; df -h /tmp`,
+      );
     const [state = '', holder = '', age = ''] = ran.stdout.split('\n')[0]?.split(' ') ?? [];
     if (state === 'taken') {
       onTaken();

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Host } from '../../src/remote/host.ts';
@@ -154,5 +154,18 @@ describe('the lock on the nodes', () => {
     expect(twice.kind).toBe('held');
     if (twice.kind === 'held') await twice.release();
     expect(existsSync(folder(a))).toBe(false);
+  });
+
+  it('that a host cannot give is the host’s trouble, not ours, and leaves none behind', async () => {
+    rmSync(join(b.folder, 'tmp'), { recursive: true });
+    writeFileSync(join(b.folder, 'tmp'), 'no folder');
+    await expect(take('1')).rejects.toMatchObject({
+      name: 'UserError',
+      message: expect.stringContaining('b gives no lock in /tmp: '),
+      hint: expect.stringContaining('df -h /tmp'),
+    });
+    expect(existsSync(folder(a))).toBe(false);
+    rmSync(join(b.folder, 'tmp'));
+    mkdirSync(join(b.folder, 'tmp'));
   });
 });
