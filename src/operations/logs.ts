@@ -35,29 +35,35 @@ export const logs: Operation<typeof inputs.logs> = {
     const adopted = isAdoption(found.events);
     if (adopted) await catchUp(world, found.run);
     const filter = { rank: input.rank, stage, attempt: input.attempt };
-    let { attempt, lines } = readLines(world, found.run, filter);
-    if (input.line !== undefined) {
-      const wanted = input.line;
-      lines = lines.filter((line) => Math.abs(line.line - wanted) <= 10);
-    }
-    if (input.tail !== undefined) lines = lines.slice(-input.tail);
-    if (input.follow) {
-      const shown = new Set<string>();
-      for (;;) {
-        const fresh = lines.filter((line) => !shown.has(`${line.rank}:${line.line}`));
-        for (const line of fresh) {
-          shown.add(`${line.rank}:${line.line}`);
-          world.live({ kind: 'lines', rank: line.rank, node: line.node, lines: [line.text] });
-        }
-        if (world.signal.aborted) break;
-        if (!adopted && foldAll(world.journal.read(found.run)).ended !== undefined) break;
-        await world.clock.wait(adopted ? 2000 : 300, world.signal).catch(() => undefined); // read at the top
-        if (adopted) await catchUp(world, found.run).catch(() => undefined); // what cannot be read now comes later
-        lines = readLines(world, found.run, { ...filter, attempt }).lines;
+    const { attempt, lines: all } = readLines(world, found.run, filter);
+    const { line: wanted, tail } = input;
+    const near = wanted === undefined ? all : all.filter((one) => Math.abs(one.line - wanted) <= 10);
+    const lines = tail === undefined ? near : near.slice(-tail);
+    if (!input.follow) return { report: { kind: 'logs', run: found.run, attempt, lines }, exit: 0 };
+
+    const tell = (fresh: readonly Line[]): void => {
+      for (const { rank, node, text } of fresh) world.live({ kind: 'lines', rank, node, lines: [text] });
+    };
+    const keyOf = (of: number, one: Line): string => `${of}:${one.rank}:${one.line}`;
+    const shown = new Set(all.map((one) => keyOf(attempt, one)));
+    tell(lines);
+    let current = attempt;
+    for (let over = false; !over; ) {
+      await world.clock.wait(adopted ? 2000 : 300, world.signal).catch(() => undefined); // read below
+      // Looked at before the lines are read: what came between the two is still told.
+      over = world.signal.aborted || (!adopted && foldAll(world.journal.read(found.run)).ended !== undefined);
+      if (adopted) await catchUp(world, found.run).catch(() => undefined); // what cannot be read now comes later
+      // A remedy may have begun another attempt: the end of the one before comes first.
+      const last = readLines(world, found.run, filter);
+      const ended =
+        last.attempt === current ? [] : [readLines(world, found.run, { ...filter, attempt: current })];
+      for (const now of [...ended, last]) {
+        tell(now.lines.filter((one) => !shown.has(keyOf(now.attempt, one))));
+        for (const one of now.lines) shown.add(keyOf(now.attempt, one));
       }
-      lines = [];
+      current = last.attempt;
     }
-    return { report: { kind: 'logs', run: found.run, attempt, lines }, exit: 0 };
+    return { report: { kind: 'logs', run: found.run, attempt, lines: [] }, exit: 0 };
   },
 };
 
@@ -69,13 +75,19 @@ function readLines(world: World, run: string, filter: Filter): { attempt: number
   const known = state.attempts.find((candidate) => candidate.attempt === attempt);
   if (known === undefined && last > 0)
     throw new UserError('bad-input', `run ${run} has no attempt ${attempt}`, `it has 1 to ${last}`);
-  const all = known?.ranks ?? [];
-  const ranks = all.filter((rank) => filter.rank === undefined || rank.rank === filter.rank);
-  if (ranks.length === 0 && all.length > 0)
+  const ranks = (known?.ranks ?? []).filter((rank) => filter.rank === undefined || rank.rank === filter.rank);
+  // A rank of another attempt, or one that is planned, may yet write.
+  const all = new Set(
+    [
+      ...state.attempts.flatMap((one) => one.ranks),
+      ...(state.plan?.phases ?? []).flatMap((phase) => phase.services),
+    ].map(({ rank }) => rank),
+  );
+  if (filter.rank !== undefined && all.size > 0 && !all.has(filter.rank))
     throw new UserError(
       'bad-input',
       `run ${run} has no rank ${filter.rank}`,
-      `its ranks are: ${all.map((rank) => rank.rank).join(', ')}`,
+      `its ranks are: ${[...all].sort((a, b) => a - b).join(', ')}`,
     );
   const stages = events.flatMap((event) =>
     event.type === 'rank-stage' && event.attempt === attempt ? [event] : [],

@@ -2,9 +2,11 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import type { EventBody } from '../../src/domain/event.ts';
 import { openJournal } from '../../src/journal/sqlite-journal.ts';
 import { inputs } from '../../src/operations/inputs.ts';
 import { logs } from '../../src/operations/logs.ts';
+import type { Live } from '../../src/operations/world.ts';
 import { pretendWorld } from '../pretend/pretend-world.ts';
 import { storyEvents } from '../pretend/story-events.ts';
 
@@ -41,4 +43,47 @@ test('a later run that was kept out by a lock hides nothing of the one that laun
   journal.append(kept, { type: 'run-ended', outcome: 'cancelled', why: 'locked', exit: 2, owed: [] });
   const { report } = await logs.run(inputs.logs.parse({}), world);
   expect(report).toMatchObject({ kind: 'logs', run });
+});
+
+test('following begins with the tail that was asked for, goes on into the next attempt, and misses no last line', async () => {
+  const told: string[] = [];
+  const followed = journal.newRun();
+  const append = (body: EventBody) => journal.append(followed, body);
+  const start = (attempt: number) => {
+    const event = storyEvents.find((one) => one.type === 'rank-started' && one.rank === 0);
+    if (event?.type !== 'rank-started') expect.fail('a rank of the story');
+    const { v: _v, seq: _seq, run: _run, at: _at, ...body } = event;
+    append({ ...body, attempt });
+  };
+  const write = (attempt: number, text: string) =>
+    journal.appendLog(followed, attempt, 0, [{ at: Date.now(), text }]);
+  const [begun] = storyEvents;
+  if (begun?.type !== 'run-started') expect.fail('the story begins a run');
+  const { v: _v, seq: _seq, run: _run, at: _at, ...opening } = begun;
+  append(opening);
+  start(1);
+  for (const line of [1, 2, 3]) write(1, `first ${line}`);
+  let waits = 0;
+  const following = {
+    ...world,
+    live: (update: Live) => {
+      if (update.kind === 'lines') told.push(...update.lines);
+    },
+    clock: {
+      now: () => Date.now(),
+      wait: async () => {
+        waits += 1;
+        if (waits === 1) {
+          write(1, 'first 4');
+          start(2);
+          write(2, 'second 1');
+        } else {
+          write(2, 'the last');
+          append({ type: 'run-ended', outcome: 'not-serving', why: 'it ended', exit: 1, owed: [] });
+        }
+      },
+    },
+  };
+  await logs.run(inputs.logs.parse({ follow: true, tail: 1, run: followed }), following);
+  expect(told).toEqual(['first 3', 'first 4', 'second 1', 'the last']);
 });
