@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Cluster } from './domain/cluster.ts';
 import type { Event } from './domain/event.ts';
 import { readCluster } from './files/cluster-file.ts';
-import { readPasswordFile } from './files/password-file.ts';
+import { checkPasswordNodes, readPasswordFile } from './files/password-file.ts';
 import type { Journal } from './journal/journal.ts';
 import { journalFolder } from './journal/journal-folder.ts';
 import { openJournal } from './journal/sqlite-journal.ts';
@@ -47,7 +47,10 @@ export function makeWorld(options: WorldOptions): OpenWorld {
   const secrets = openSecrets(options);
   return {
     get cluster() {
-      cluster ??= readCluster(options.cluster);
+      if (cluster === undefined) {
+        cluster = readCluster(options.cluster);
+        checkPasswordNodes(options.sudoPasswordFiles, cluster);
+      }
       return cluster;
     },
     get hosts() {

@@ -1,3 +1,5 @@
+import type { Cluster } from '../domain/cluster.ts';
+import { list } from '../domain/units.ts';
 import { UserError } from '../domain/user-error.ts';
 import { readText } from './read-text.ts';
 
@@ -23,4 +25,18 @@ export function readPasswordFile(path: string): string {
       'It must hold the password alone.',
     );
   return line;
+}
+
+/** `NODE=FILE` must name a node of the cluster: a mistyped one would be a password that is never used. */
+export function checkPasswordNodes(given: readonly string[], cluster: Cluster): void {
+  const names = cluster.nodes.map((node) => node.name);
+  for (const one of given) {
+    const node = /^([A-Za-z0-9][\w.-]*)=/.exec(one)?.[1];
+    if (node !== undefined && !names.includes(node))
+      throw new UserError(
+        'bad-input',
+        `--sudo-password-file names ${node}, which is no node of ${cluster.name}`,
+        `Its nodes are ${list(names)}.`,
+      );
+  }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserError } from '../../src/domain/user-error.ts';
 import { parseClusterText, readCluster } from '../../src/files/cluster-file.ts';
-import { readPasswordFile } from '../../src/files/password-file.ts';
+import { checkPasswordNodes, readPasswordFile } from '../../src/files/password-file.ts';
 import { parseRecipeText, readRecipe } from '../../src/files/recipe-file.ts';
 
 let folder = '';
@@ -339,6 +339,16 @@ test.each(passwords)('a password file that is %s is refused, and never quoted', 
   expect(error.code).toBe('bad-password-file');
   expect(error.message).toContain(words);
   expect(`${error.message}${error.hint}`).not.toContain('secret');
+});
+
+test('a password file for a node that the cluster does not have is refused', () => {
+  const cluster = readCluster(write('two.yaml', two));
+  checkPasswordNodes(['spark-b=/pw', '/general', './odd=name'], cluster);
+  const error = refused(() => checkPasswordNodes(['spark-b=/pw', 'sparkb=/pw'], cluster));
+  expect(error.code).toBe('bad-input');
+  expect(`${error.message} ${error.hint}`).toBe(
+    '--sudo-password-file names sparkb, which is no node of sparks Its nodes are spark-a and spark-b.',
+  );
 });
 
 test('a password is the one line of its file, spaces included', () => {
