@@ -3,6 +3,7 @@ import { clean, safeJson } from '../../src/faces/cli/clean.ts';
 import { drawsColor } from '../../src/faces/cli/color.ts';
 import { drawsUnicode } from '../../src/faces/cli/glyphs.ts';
 import { mayDraw } from '../../src/faces/cli/may-draw.ts';
+import { styleOf } from '../../src/faces/cli/style.ts';
 import { fill, truncate, width, wrap, wrapAdvice } from '../../src/faces/cli/width.ts';
 import { Terminal } from './run-cli.ts';
 
@@ -67,4 +68,9 @@ test('the live view wants a terminal of at least 60 by 16, and no CI, dumb or pl
   expect(mayDraw(new Terminal(80, 24), { CI: 'true' }, false)).toBe(false);
   expect(mayDraw(new Terminal(80, 24), { TERM: 'dumb' }, false)).toBe(false);
   expect(mayDraw(new Terminal(80, 24), {}, true)).toBe(false);
+});
+
+test('a terminal that does not know its width, as in script(1), is taken for 80 columns', () => {
+  expect(styleOf({ isTTY: true, columns: 0 }, {}, 0, false).columns).toBe(80);
+  expect(styleOf({ isTTY: true, columns: 20 }, {}, 0, false).columns).toBe(40);
 });

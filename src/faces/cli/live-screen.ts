@@ -53,7 +53,7 @@ export function createLiveView(
   let lastPaint = 0;
   let timer: NodeJS.Timeout | undefined;
 
-  const size = () => ({ columns: Math.max(20, screen.columns ?? 80), rows: Math.max(6, screen.rows ?? 24) });
+  const size = () => ({ columns: Math.max(20, screen.columns || 80), rows: Math.max(6, screen.rows || 24) });
 
   /** Rows that the drawing takes, counting those that a narrower window has wrapped. */
   const drawnRows = (): number => {

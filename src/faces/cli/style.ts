@@ -21,7 +21,7 @@ export function styleOf(
   verbose: boolean,
 ): Style {
   return {
-    columns: Math.max(40, Math.min(stream.columns ?? 80, 120)),
+    columns: Math.max(40, Math.min(stream.columns || 80, 120)),
     paint: paint(drawsColor(env, stream.isTTY === true)),
     glyphs: glyphs(drawsUnicode(env)),
     now,
