@@ -228,6 +228,8 @@ function ended(state: RunState): NowLine {
 }
 
 function notServing(state: RunState, why: string): NowLine {
+  if (state.operation === 'down') return say('✕', `Not all is stopped: ${lowerFirst(why)}`, '');
+  if (state.operation === 'restore') return say('✕', `Not all is given back: ${lowerFirst(why)}`, '');
   const last = state.attempts.findLast((attempt) => attempt.finding);
   if (!last?.finding) return say('✕', `Not serving: ${lowerFirst(why)}`, '');
   const same = state.attempts.filter((attempt) => attempt.finding?.cause === last.finding?.cause);

@@ -6,6 +6,7 @@ import { inputs } from './inputs.ts';
 import { look } from './look.ts';
 import type { Operation } from './operation.ts';
 import { servicesOnNodes } from './services-on-nodes.ts';
+import { unreachedSentences } from './unreached-sentences.ts';
 
 /** `firstlight chat "…"`: one question to the model that serves, through the SSH connection to the head. */
 export const chat: Operation<typeof inputs.chat> = {
@@ -18,6 +19,13 @@ export const chat: Operation<typeof inputs.chat> = {
     const head = servicesOnNodes(facts)
       .flatMap((job) => job.ranks)
       .find((rank) => rank.record.rank === 0 && rank.record.state !== 'ended');
+    const [unseen] = facts.flatMap((node) => (node.reached ? [] : [node.failure]));
+    if (head?.record.health === undefined && unseen !== undefined)
+      throw new UserError(
+        'not-serving',
+        `whether a model serves is not known: ${unreachedSentences(facts).join(' ')}`,
+        unseen.remedy,
+      );
     if (head?.record.health === undefined)
       throw new UserError(
         'not-serving',

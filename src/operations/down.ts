@@ -40,7 +40,7 @@ export const down: Operation<typeof inputs.down> = {
             exit: 1,
           };
         if (unseen.length > 0)
-          return { outcome: 'stopped', why: `${said} What runs there was not stopped.`, exit: 1 };
+          return { outcome: 'not-serving', why: `${said} What runs there was not stopped.`, exit: 1 };
         return {
           outcome: 'stopped',
           why: ours.length === 0 ? 'nothing of ours was running' : `${plural(ours.length, 'rank')} stopped`,

@@ -90,7 +90,7 @@ export async function inRun(
                 ? 'cancelled'
                 : 'not-serving',
           why: sentences(error.message, error.hint),
-          exit: 2,
+          exit: error.code === 'not-serving' ? 1 : 2,
         },
         async () => [],
       );

@@ -466,3 +466,11 @@ test('a result that cannot be written is told, and is no success', async () => {
 async function never(): Promise<never> {
   throw new Error('it was run');
 }
+
+test('a cluster that does not serve is 1, whatever asked', async () => {
+  const failing = operation('chat', async () => {
+    throw new UserError('not-serving', 'nothing serves', 'bring a model up');
+  });
+  expect((await run(['chat', 'hi'], [failing])).code).toBe(1);
+  expect((await run(['chat', 'hi', '--json'], [failing])).code).toBe(1);
+});

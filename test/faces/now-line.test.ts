@@ -157,3 +157,24 @@ test('a run that gives back says so between its steps too, and one that was ende
   };
   expect(nowLine(ended, 0).sentence).toBe('Ended by you before anything was changed');
 });
+
+test('a down or a restore that missed a node does not say that all is done', () => {
+  const end = (operation: 'down' | 'restore') =>
+    nowLine(
+      {
+        ...blank,
+        operation,
+        startedAt: '2026-11-12T10:02:41.000Z',
+        ended: {
+          at: '2026-11-12T10:02:50.000Z',
+          outcome: 'not-serving',
+          why: 'spark-b was not reached: it refuses.',
+          exit: 1,
+          owed: [],
+        },
+      },
+      0,
+    ).sentence;
+  expect(end('down')).toBe('Not all is stopped: spark-b was not reached: it refuses');
+  expect(end('restore')).toBe('Not all is given back: spark-b was not reached: it refuses');
+});

@@ -41,6 +41,13 @@ describe('a cluster file that is right', () => {
       expect(endOf(up.events)).toMatchObject({ outcome: 'not-serving', exit: 1 });
       expect(endOf(up.events).why).toContain('spark-a');
       expect(of(up.events, 'step-started')).toEqual([]);
+      // What else asks does not look surer than it is, and ends with 1 too.
+      for (const argv of [['status'], ['chat', 'hi'], ['down'], ['restore']]) {
+        const asked = await lab.run(argv);
+        expect(asked.code, argv.join(' ')).toBe(1);
+        expect(`${asked.stdout}${asked.stderr}`).toContain('spark-a was not reached');
+        expect(asked.stdout).not.toMatch(/Nothing (serves|is owed)|Everything is given back/);
+      }
     },
     MINUTES,
   );

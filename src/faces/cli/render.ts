@@ -13,7 +13,7 @@ import { renderDiagnose, renderLogs, renderRuns, renderShow } from './render-pas
 import { renderPlan } from './render-plan.ts';
 import type { Style } from './style.ts';
 import { finish } from './style.ts';
-import { pad, width } from './width.ts';
+import { pad, width, wrap } from './width.ts';
 
 export type RenderOptions = {
   /** `plan --why`: where each number comes from. */
@@ -71,6 +71,9 @@ function renderStatus(report: StatusReport, style: Style): string {
   const unreached = report.unreached.map(
     (node) => `${glyphs.unknown} ${node.node} was not reached: ${node.why}`,
   );
+  const told = unreached.flatMap((text) =>
+    wrap(text, style.columns - 2).map((line, index) => (index === 0 ? line : `  ${line}`)),
+  );
   const owed = report.owed.map((thing) => `${thing.id}  ${thing.title} on ${thing.node}`);
   const nodes = [...new Set(report.owed.map((thing) => thing.node))];
   const owing =
@@ -84,10 +87,11 @@ function renderStatus(report: StatusReport, style: Style): string {
     ({ nodes: on, owner, run, since }) =>
       `${owner} works on ${list(on)} since ${when(since, style.now)}, run ${run}`,
   );
-  const empty =
-    report.services.length === 0
-      ? [`Nothing serves on ${report.cluster}. Bring a model up with firstlight up RECIPE`]
-      : [];
+  const nothing =
+    unreached.length === 0
+      ? `Nothing serves on ${report.cluster}. Bring a model up with firstlight up RECIPE`
+      : `${glyphs.unknown} What serves on ${report.cluster} is not known: ${plural(unreached.length, 'node')} not reached`;
+  const empty = report.services.length === 0 ? [nothing] : [];
   return finish(
     [
       ...empty,
@@ -118,7 +122,7 @@ function renderStatus(report: StatusReport, style: Style): string {
           ...labelled('Edited', service.edits.length > 0 ? [service.edits.join(', ')] : [], style),
         ];
       }),
-      ...unreached,
+      ...told,
       ...labelled('Busy', busy, style),
       ...labelled('Owed', owing, style),
     ],

@@ -44,11 +44,12 @@ export async function runCli(argv: readonly string[], parts: CliParts): Promise<
       return 2;
     }
     if (error instanceof UserError) {
+      const code = error.code === 'not-serving' ? 1 : 2;
       // A run that was told as events has its reason in run-ended, which stays the last line.
       if (json && !told.ended) stdout(jsonError(error.code, error.message, error.hint));
-      else if (json) return 2;
+      else if (json) return code;
       else stderr(renderUserError(error, told.changed, style));
-      return 2;
+      return code;
     }
     const message = error instanceof Error ? error.message : String(error);
     if (json) stdout(jsonError('bug', message, "This is our mistake, not your cluster's."));
