@@ -277,6 +277,23 @@ test('every event of the story is one plain line; weights come at each tenth', (
   golden('plain', `${lines.join('\n')}\n`);
 });
 
+test('a holder that takes the plan its margin alone is told to be in its way', () => {
+  const { asked, plan, facts } = foldAll(storyUntil(8));
+  if (!asked || !plan) throw new Error('the story asks');
+  const [first] = asked.steps;
+  const [node] = plan.memory.filter((one) => one.node === first?.node);
+  if (!first || !node) throw new Error('the story stops somebody');
+  const GIB = 2 ** 30;
+  const target = { ...first.target, bytes: 1.3 * GIB };
+  const memory = [{ ...node, sumBytes: 9.1 * GIB, errorBytes: 2.5 * GIB, canGetBytes: 10.6 * GIB }];
+  const question = {
+    asked: { ...asked, steps: [{ ...first, target }] },
+    plan: { ...plan, memory },
+    facts,
+  };
+  expect(consentText(question, style)).toContain('The plan fits only with it.');
+});
+
 test('the consent question says who is stopped, how, and what comes back', () => {
   const state = foldAll(storyUntil(8));
   const asked = state.asked ?? expect.fail('asked');

@@ -150,7 +150,10 @@ function enough(question: Question): string {
       .filter((step) => step.bytes > 0)
       .sort((a, b) => b.bytes - a.bytes);
     if (here.length === 0) return [];
-    let missing = node.sumBytes - node.canGetBytes;
+    const all = here.reduce((sum, step) => sum + step.bytes, node.canGetBytes);
+    // With its error bar it fits, as the plan asks for it; where that is not to be had it may boot by the bare sum.
+    const sure = node.sumBytes + node.errorBytes;
+    let missing = (all >= sure ? sure : node.sumBytes) - node.canGetBytes;
     const chosen = here.filter((step) => {
       if (missing <= 0) return false;
       missing -= step.bytes;
