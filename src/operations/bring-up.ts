@@ -20,7 +20,7 @@ import {
 import { prove } from './bring-up/prove.ts';
 import { unreached } from './bring-up/unreached.ts';
 import type { RunEnd } from './in-run.ts';
-import { awaitMemory, memoryTargets } from './memory-back.ts';
+import { awaitMemory, memoryTargets, settlingTargets } from './memory-back.ts';
 import { stopRanks } from './stop-ranks.ts';
 import { tellLook } from './tell-look.ts';
 
@@ -46,11 +46,7 @@ export async function bringUp(up: BringUp): Promise<RunEnd> {
 /** One turn: a look, the plan that follows from it, and the first phase of that plan. */
 async function takeTurn(up: BringUp, before: Progress, first: boolean): Promise<Move> {
   up.world.signal.throwIfAborted();
-  const facts = await tellLook(up.world, up.recorder, {
-    attempt: before.attempt + 1,
-    nodes: up.nodes,
-    recipe: recipeNow(up, before),
-  });
+  const facts = await lookNow(up, before, first);
   for (const node of facts) if (!node.reached) return ended(unreached(up, before, node));
 
   const progress = takeUp(up, before, facts);
@@ -68,6 +64,18 @@ async function takeTurn(up: BringUp, before: Progress, first: boolean): Promise<
     case 'work':
       return work(up, worked, next, facts);
   }
+}
+
+/** The first look waits for memory that is still on its way back from what a run before this one had stopped. */
+async function lookNow(up: BringUp, progress: Progress, first: boolean): Promise<readonly NodeFacts[]> {
+  const { world, recorder, nodes } = up;
+  const recipe = recipeNow(up, progress);
+  const see = () => tellLook(world, recorder, { attempt: progress.attempt + 1, nodes, recipe });
+  const facts = await see();
+  const targets = first ? settlingTargets(facts, world.clock.now()) : [];
+  if (targets.length === 0) return facts;
+  await awaitMemory(world, recorder, targets);
+  return see();
 }
 
 function atStart({ file }: BringUp): Progress {

@@ -19,6 +19,10 @@ const WITHIN_SECONDS = 180;
 const EVERY_SECONDS = 1;
 /** What a look differs from the next one by itself, and what failed starts leak. */
 const SLACK_BYTES = 3 * 2 ** 30;
+/** What the system itself takes, and no holder is named for; 4 to 7 GiB were seen (spark.md §3). */
+const SYSTEM_BYTES = 8 * 2 ** 30;
+/** What a process takes beyond the memory that nvidia-smi says of it; 9 GiB were seen (spark.md §2). */
+const HIDDEN_BYTES = 10 * 2 ** 30;
 
 /**
  * What each node of these ranks should get back: what it had at the look before, and what they held then; less what
@@ -45,6 +49,30 @@ export function memoryTargets(
       holders.reduce((sum, one) => sum + (unified ? one.bytes : (valueIf(one.gpuBytes) ?? 0)), 0);
     const bytes = free + held(heldBy(names, seen)) - held(came) - SLACK_BYTES;
     return bytes <= 0 ? [] : [{ node: seen.node, bytes, gpus: unified ? 0 : gpus.length }];
+  });
+}
+
+/**
+ * What nodes should get back that a run cut off just before had cleared: memory that nobody holds and that is not
+ * available, where something was stopped or had ended so lately that it may still be on its way. Nodes where a rank
+ * of ours runs are left out, and cards of their own, whose driver gives back at once.
+ */
+export function settlingTargets(facts: readonly NodeFacts[], now: number): readonly MemoryTarget[] {
+  const lately = (iso: string): boolean => now - Date.parse(iso) < WITHIN_SECONDS * 1000;
+  return facts.flatMap((seen): readonly MemoryTarget[] => {
+    if (!seen.reached || !(valueIf(seen.gpus) ?? []).every((gpu) => gpu.unified)) return [];
+    const memory = valueIf(seen.memory);
+    const ranks = valueIf(seen.ranks) ?? [];
+    if (memory === undefined || !seen.holders.known || ranks.some(({ state }) => state !== 'ended'))
+      return [];
+    const stopped = (valueIf(seen.owed) ?? []).some(({ state, at }) => state === 'pending' && lately(at));
+    if (!stopped && !ranks.some(({ startedAt }) => lately(startedAt))) return [];
+    const held = seen.holders.value.reduce(
+      (sum, { bytes, gpuBytes }) => sum + bytes + ((valueIf(gpuBytes) ?? 0) > 0 ? HIDDEN_BYTES : 0),
+      0,
+    );
+    const missing = memory.totalBytes - memory.availableBytes - held - SYSTEM_BYTES;
+    return missing <= 0 ? [] : [{ node: seen.node, bytes: memory.availableBytes + missing, gpus: 0 }];
   });
 }
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { known, unknown } from '../../src/domain/facts.ts';
-import { memoryTargets } from '../../src/operations/memory-back.ts';
+import { memoryTargets, settlingTargets } from '../../src/operations/memory-back.ts';
 import { holderOf, sparkFacts } from '../diagnosis/facts.ts';
+import { rankRecord } from '../pretend/facts.ts';
 
 const GIB = 2 ** 30;
 const rank = { name: 'qwen-r1', node: 'spark-b' };
@@ -42,5 +43,43 @@ describe('what a node should get back once our ranks are gone', () => {
     expect(memoryTargets([rank], [sparkFacts({ node: 'spark-b', more: { memory: unknown('no') } })])).toEqual(
       [],
     );
+  });
+});
+
+describe('what a node is still to get back from what a run before had stopped', () => {
+  const now = Date.parse('2026-11-29T17:00:00Z');
+  const undo = (at: string, state: 'pending' | 'restored' = 'pending') =>
+    known([{ id: '7f96', run: '1', title: 'Start comfyui again', at, sudo: false, state }]);
+  const lately = undo('2026-11-29T16:59:00Z');
+  // Of 122 GiB 60 are available; 20 are held by somebody whom the look names, and 10 that no tool names of it.
+  const worker = (more: object) =>
+    sparkFacts({
+      node: 'spark-b',
+      memory: { totalBytes: 122 * GIB, availableBytes: 60 * GIB },
+      holders: [holderOf(20)],
+      more,
+    });
+
+  it('is what nobody holds and is not there, less what a system takes', () => {
+    expect(settlingTargets([worker({ owed: lately })], now)).toEqual([
+      { node: 'spark-b', bytes: (60 + 32 - 8) * GIB, gpus: 0 },
+    ]);
+  });
+
+  it('is nothing where nothing was stopped lately: what is missing then does not come back', () => {
+    expect(settlingTargets([worker({ owed: known([]) })], now)).toEqual([]);
+    expect(settlingTargets([worker({ owed: undo('2026-11-29T16:50:00Z') })], now)).toEqual([]);
+    expect(settlingTargets([worker({ owed: undo('2026-11-29T16:59:00Z', 'restored') })], now)).toEqual([]);
+  });
+
+  it('is nothing where a rank of ours runs, or where the holders are not known', () => {
+    const running = known([rankRecord(1, { state: 'running' })]);
+    expect(settlingTargets([worker({ owed: lately, ranks: running })], now)).toEqual([]);
+    expect(settlingTargets([worker({ owed: lately, holders: unknown('no') })], now)).toEqual([]);
+  });
+
+  it('counts a rank of ours that had just begun and has ended', () => {
+    const ended = known([rankRecord(1, { state: 'ended', startedAt: '2026-11-29T16:58:30Z' })]);
+    expect(settlingTargets([worker({ owed: known([]), ranks: ended })], now)).toHaveLength(1);
   });
 });

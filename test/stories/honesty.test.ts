@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { treat } from '../../src/diagnosis/treat.ts';
 import type { Event } from '../../src/domain/event.ts';
@@ -92,6 +93,11 @@ describe('the lab is honest', () => {
         "sudo -S -p '' -v && sudo -n systemctl stop ollama && docker stop comfyui",
         'northern-light\n',
       );
+      // What they held comes back after a while, and no more than that.
+      const available = () =>
+        Number(/MemAvailable:\s+(\d+)/.exec(readFileSync(meminfo, 'utf8'))?.[1]) / 2 ** 20;
+      const meminfo = lab.file('hosts/spark-b/proc/meminfo');
+      await expect.poll(available, { timeout: 20_000 }).toBeGreaterThan(90);
       const left = steps.get('llama-server') ?? '';
       const told = await lab.run(['up', 'recipe.yaml', '--json', '--consent', 'ffff']);
       expect(endOf(told.events)).toMatchObject({ outcome: 'consent-needed', exit: 2 });
