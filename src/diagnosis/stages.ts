@@ -13,6 +13,9 @@ const ESCAPES =
 /** Bidirectional marks and line separators go too: a log must not rearrange the screen it is shown on. */
 const CONTROLS = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
+/** `carry` after an empty piece that ended in \r: an empty line if \n follows, else the beginning of a bar. */
+const BLANK_RETURN = '\r\r';
+
 /**
  * Bytes of a log → whole lines, split at \r\n, \n and \r, without escape sequences and control characters, 16 KiB
  * each at most; bytes that are no UTF-8 become U+FFFD. `carry` is the unfinished rest, as one character per byte:
@@ -25,21 +28,30 @@ export function splitLog(
 ): { readonly lines: readonly string[]; readonly carry: string } {
   const bytes = typeof chunk === 'string' ? Buffer.from(chunk, 'utf8') : chunk;
   let text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
-  if (carry === '\r') {
+  const lines: string[] = [];
+  if (carry.startsWith('\r')) {
     // The line before was ended by this \r already; its \n, if it had one, comes first in this chunk.
-    if (text === '') return { lines: [], carry };
-    if (text.startsWith('\n')) text = text.slice(1);
+    if (text === '') return { lines, carry };
+    if (text.startsWith('\n')) {
+      text = text.slice(1);
+      if (carry === BLANK_RETURN) lines.push('');
+    }
   } else text = carry + text;
-  const afterReturn = text.endsWith('\r');
-  const pieces = text.split(/\r\n|\n|\r/);
-  const rest = pieces.pop() ?? '';
-  const lines = pieces.map((piece) => cleanLine(piece, stamped));
-  return { lines, carry: afterReturn ? '\r' : rest.slice(0, LINE_BYTES) };
+  let end = 0;
+  let returned = '';
+  for (const [whole, piece = '', sign] of text.matchAll(/([^\r\n]*)(\r\n|\n|\r)/g)) {
+    end += whole.length;
+    const line = cleanLine(piece, stamped);
+    returned = sign === '\r' && end === text.length ? (line === '' ? BLANK_RETURN : '\r') : '';
+    // A bar begins with \r to write over the one before it: that is no line of its own.
+    if (sign !== '\r' || line !== '') lines.push(line);
+  }
+  return { lines, carry: returned === '' ? text.slice(end).slice(0, LINE_BYTES) : returned };
 }
 
 /** What is left at a log's end: the last line, if it had no line end. */
 export function endLog(carry: string, stamped = false): readonly string[] {
-  return carry === '' || carry === '\r' ? [] : [cleanLine(carry, stamped)];
+  return carry === '' || carry.startsWith('\r') ? [] : [cleanLine(carry, stamped)];
 }
 
 function cleanLine(piece: string, stamped: boolean): string {

@@ -17,5 +17,5 @@ it('a line without an end does not fill the memory, and keeps its number', () =>
 });
 
 it('takes more lines at once than a call has arguments', () => {
-  expect(fileLines().take(bytes(`${'\r'.repeat(300_000)}\n`), 0).length).toBeGreaterThan(200_000);
+  expect(fileLines().take(bytes(`${'.\r'.repeat(300_000)}\n`), 0).length).toBeGreaterThan(200_000);
 });

@@ -25,8 +25,15 @@ describe('a log', () => {
     expect(linesOf(['a\n\nb\n'])).toEqual(['a', '', 'b']);
   });
 
+  it('has no empty line before each bar that begins with a carriage return', () => {
+    expect(linesOf(['\r 5% | 1/39\n\r10% | 2/39\n\n'])).toEqual([' 5% | 1/39', '10% | 2/39', '']);
+    const stamp = '2026-11-29T15:00:32.123456789Z ';
+    expect(linesOf([`${stamp}\r5%\n${stamp}\r10%\n`], true)).toEqual(['5%', '10%']);
+  });
+
   it('gives the same lines however it is cut into chunks', () => {
-    const text = 'ein Größenwert\r\n\u001b[36m(Worker pid=1)\u001b[0m 25%\r50%\r\r\n\nlast ✓ line';
+    const text =
+      'ein Größenwert\r\n\u001b[36m(Worker pid=1)\u001b[0m 25%\r50%\r\r\n\n\r75%\n\r\n\r\rlast ✓ line';
     const bytes = Buffer.from(text, 'utf8');
     const whole = linesOf([bytes]);
     fc.assert(
