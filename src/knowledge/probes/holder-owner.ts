@@ -1,5 +1,5 @@
 import { known, type Owner, unknown } from '../../domain/facts.ts';
-import type { Attribution } from './cgroup.ts';
+import { type Attribution, attribute } from './cgroup.ts';
 import {
   containerOf,
   type HolderInput,
@@ -12,7 +12,7 @@ import {
 } from './holder-member.ts';
 import { printable } from './output.ts';
 import type { ProcessReading, UnitState } from './process-reading.ts';
-import { protectedWhy } from './protected-work.ts';
+import { hostsOthers, protectedWhy } from './protected-work.ts';
 
 /** The owner of a holder, from its main process: what decides how it is stopped and given back. */
 export function ownerOf(main: Member, reading: ProcessReading, input: HolderInput): Owner {
@@ -23,8 +23,10 @@ export function ownerOf(main: Member, reading: ProcessReading, input: HolderInpu
     environmentReadable: main.details.environmentReadable || input.rootToBeHad,
   };
   switch (whose.kind) {
-    case 'container':
-      return containerOwner(whose, input);
+    case 'container': {
+      const keeper = keeperOf(whose.id, reading, input);
+      return keeper === undefined ? containerOwner(whose, input) : unitOwner(keeper, reading);
+    }
     case 'pod':
       return { kind: 'untouchable', what: `Kubernetes pod ${whose.pod || whose.id.slice(0, 12)}` };
     case 'monitor':
@@ -43,6 +45,29 @@ export function ownerOf(main: Member, reading: ProcessReading, input: HolderInpu
     default:
       return never(whose);
   }
+}
+
+/**
+ * The service that runs a container by staying its client (`ExecStart=docker run …`): it would start the container
+ * again, and it alone can be asked to stop and to bring it back. Told by the container's name or id on its command line.
+ */
+function keeperOf(
+  id: string,
+  reading: ProcessReading,
+  input: HolderInput,
+): Extract<Attribution, { kind: 'unit' }> | undefined {
+  const name = containerOf(id, input)?.name;
+  for (const { args, cgroup } of reading.details.values()) {
+    const [program = '', ...words] = args;
+    if (!/(^|\/)(docker|podman)$/.test(program) || !words.some((word) => /^(run|start)$/.test(word)))
+      continue;
+    const means = words.some(
+      (word) => word === name || word === `--name=${name}` || (word.length >= 12 && id.startsWith(word)),
+    );
+    const whose = means ? attribute(cgroup, reading.ownCgroup) : undefined;
+    if (whose?.kind === 'unit' && !hostsOthers(whose.unit)) return whose;
+  }
+  return undefined;
 }
 
 function containerOwner(whose: Extract<Attribution, { kind: 'container' }>, input: HolderInput): Owner {

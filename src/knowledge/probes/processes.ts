@@ -66,6 +66,8 @@ listening=$(ports)
 printf '%s\n' "$listening" | sed 's/^/L /'
 first=$(details "$({
   printf '%s\n' "$table" | awk '$1 == "P" && $7 >= ${String(LARGE_KIB)} {print $2}' | head -n 100
+  # A service may keep a container by staying its client.
+  printf '%s\n' "$table" | awk '$1 == "P" && ($9 == "docker" || $9 == "podman") {print $2}' | head -n 100
   printf '%s\n' "$listening" | grep -o 'pid=[0-9]*,fd=' | sed 's/[^0-9]//g' | sort -u | head -n 100
 } | tr '\n' ' ')")
 seen=$(printf '%s\n' "$first" | awk '$1 == "X" {printf " %s", $2}')
