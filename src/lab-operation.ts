@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, mkdtempSync, statSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Event } from './domain/event.ts';
 import { quotePlainly } from './domain/quote.ts';
@@ -13,7 +13,7 @@ import { inputs } from './operations/inputs.ts';
 import type { Answer, Operation } from './operations/operation.ts';
 import { up } from './operations/up.ts';
 import type { World } from './operations/world.ts';
-import { makeWorld, type OpenWorld } from './world.ts';
+import { makeWorld, type OpenWorld, userName } from './world.ts';
 
 /** `firstlight lab up|down|story|list`: two Sparks of its own on this machine, for trying and for tests. */
 export const lab: Operation<typeof inputs.lab> = {
@@ -87,7 +87,7 @@ function called(env: NodeJS.ProcessEnv): string {
 }
 
 function labFolder(): string {
-  return join(tmpdir(), `firstlight-lab-${userInfo().username}`);
+  return join(tmpdir(), `firstlight-lab-${userName()}`);
 }
 
 /** The lab's keys lie in it, and its name in /tmp can be guessed. */

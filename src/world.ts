@@ -71,12 +71,21 @@ export function makeWorld(options: WorldOptions): OpenWorld {
     signal: options.signal,
     live: options.live,
     told: options.onEvent,
-    controller: { host: hostname(), user: userInfo().username, pid: process.pid },
+    controller: { host: hostname(), user: userName(), pid: process.pid },
     version: version(),
     close() {
       journal?.close();
     },
   };
+}
+
+/** Name of the user who runs this; its number where the machine has no name for it, as in many containers. */
+export function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid-${process.getuid?.() ?? 'unknown'}`; // no entry in the password database
+  }
 }
 
 /** Version of the package, for --version and for the journal. */

@@ -62,9 +62,10 @@ export async function consentTo(
   const names = missing.map((step) => `${step.id} (${step.title} on ${step.node})`).join(', ');
   const state = recorder.state();
   const refused = missing.some((step) => state.refused.includes(step.id));
+  // What was allowed now is asked for again by the next run: its command names all.
   return {
     outcome: 'consent-needed',
-    why: `${refused ? 'Consent was not given' : 'Consent is needed'} to ${names}. Nothing of these was stopped. Allow them: firstlight up ${quoted(question.file)} --consent ${missing.map((step) => step.id).join(',')}`,
+    why: `${refused ? 'Consent was not given' : 'Consent is needed'} to ${names}. Nothing of these was stopped. Allow them: firstlight up ${quoted(question.file)} --consent ${asks.map((step) => step.id).join(',')}`,
     exit: 2,
   };
 }

@@ -19,6 +19,8 @@ type Fault = {
   readonly mend: (fleet: WholeFleet) => Promise<void> | void;
   /** How it must be named by whoever meets it. */
   readonly named: RegExp;
+  /** It ends what runs on the worker, the stopped and those not stopped yet. */
+  readonly restarts?: true;
   /** Nobody may live through it in silence. */
   readonly surely?: true;
 };
@@ -59,7 +61,8 @@ const FAULTS: readonly Fault[] = [
   },
   {
     what: 'power cut',
-    stages: ['launch', 'serving'],
+    stages: ['clear', 'serving'],
+    restarts: true,
     strike: (fleet) => fleet.host('power', 'b', 'cut'),
     mend: (fleet) => void fleet.host('power', 'b', 'on'),
     named: /spark-b/,
@@ -67,6 +70,7 @@ const FAULTS: readonly Fault[] = [
   {
     what: 'reboot',
     stages: ['weights', 'serving'],
+    restarts: true,
     strike: (fleet) => fleet.host('power', 'b', 'reboot'),
     mend: async (fleet) => {
       await new Promise((resolve) => setTimeout(resolve, 2500));
@@ -155,6 +159,20 @@ describe.skipIf(why !== undefined)('faults at the stages of a bring-up, on whole
     if (fault !== undefined) answers(fleet);
   }
 
+  /** Somebody on the worker listens where the rank wants to: consent to stop them. */
+  async function consentToListener(): Promise<readonly string[]> {
+    fleet.must('b', 'aurora', `cd /tmp && setsid ${LISTENER} </dev/null >/dev/null 2>&1 &`);
+    await until('somebody listens', () => listens());
+    const asked = await fleet.firstlight(['up', recipe, '--json']);
+    const steps = eventOf(asked, 'consent-asked')?.['steps'];
+    if (!Array.isArray(steps)) throw new Error(`nothing was asked: ${asked.text}`);
+    return ['--consent', steps.map((step: Json) => step['id']).join(',')];
+  }
+
+  function listens(): boolean {
+    return fleet.on('b', 'root', 'ss -ltnH "sport = :30000"').stdout.includes(':30000');
+  }
+
   /** One bring-up that meets the fault at a stage; the bound is what nothing that loops can keep. */
   async function meet(fault: Fault, stage: Stage): Promise<Told> {
     const strike = (): void => {
@@ -162,8 +180,9 @@ describe.skipIf(why !== undefined)('faults at the stages of a bring-up, on whole
       struck = fault;
       fault.strike(fleet);
     };
+    const consent = stage === 'clear' ? await consentToListener() : [];
     if (stage === 'look') strike();
-    const told = await fleet.firstlight(['up', recipe, '--json', ...password], {
+    const told = await fleet.firstlight(['up', recipe, '--json', ...password, ...consent], {
       seconds: 180,
       onEvent: (event) => {
         if (at(event) === stage) strike();
@@ -177,7 +196,7 @@ describe.skipIf(why !== undefined)('faults at the stages of a bring-up, on whole
 
   for (const fault of FAULTS)
     for (const stage of STAGES) {
-      if (stage === 'clear' || !(FULL || fault.stages.includes(stage))) continue;
+      if (!(FULL || fault.stages.includes(stage))) continue;
       test(`${fault.what} at ${stage}: named, nothing lost, nothing loops`, async () => {
         const told = await meet(fault, stage);
         expect(told.overdue, told.text).toBe(false);
@@ -191,6 +210,17 @@ describe.skipIf(why !== undefined)('faults at the stages of a bring-up, on whole
         }
         expect(attempts(told), told.text).toBeLessThanOrEqual(3);
         await mend();
+        if (stage === 'clear') {
+          // Stopped or not, it is there again once everything was given back.
+          const back = await fleet.firstlight(['down', '--restore', '--json', ...password]);
+          expect(back.code, back.text).toBe(0);
+          if (!listens() && fault.restarts)
+            expect(fleet.must('b', 'root', 'ls -A /home/aurora/.firstlight/*/undo 2>/dev/null | wc -l')).toBe(
+              '0',
+            );
+          else expect(listens(), back.text).toBe(true);
+          fleet.on('b', 'root', "pkill -f '[l]istener.mjs'");
+        }
         const again = await fleet.firstlight(['up', recipe, '--json', ...password], { seconds: 180 });
         expect(['serving', 'nothing-to-do'], again.text).toContain(outcomeOf(again));
         tell({
@@ -208,8 +238,12 @@ describe.skipIf(why !== undefined)('faults at the stages of a bring-up, on whole
     }
 });
 
+const LISTENER = '/srv/bin/node /srv/listener.mjs';
+
 /** The stage that this event begins, if it begins one. */
 function at(event: Json): Stage | undefined {
+  if (event['type'] === 'step-started' && event['phase'] === 'clear' && event['node'] === 'spark-b')
+    return 'clear';
   if (event['type'] === 'rank-started' && event['role'] === 'worker') return 'launch';
   if (event['type'] === 'rank-stage' && event['stage'] === 'weights') return 'weights';
   return undefined;

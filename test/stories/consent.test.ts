@@ -45,8 +45,11 @@ describe('up on two-sparks', () => {
       const less = await lab.run(['up', 'recipe.yaml', '--json', '--consent', two.join(',')]);
       expect(less.code).toBe(2);
       expect(endOf(less.events).outcome).toBe('consent-needed');
-      expect(endOf(less.events).why).toContain(asked[2]?.id);
-      expect(endOf(less.events).why).not.toContain(two[0]);
+      // It names what is missing; its command allows that together with what was allowed this time.
+      const [missing = '', command = ''] = endOf(less.events).why.split(' Allow them: ');
+      expect(missing).toContain(asked[2]?.id);
+      expect(missing).not.toContain(two[0]);
+      for (const step of asked) expect(command).toContain(step.id);
       expectNothingChanged(lab, less);
 
       const odd = await lab.run(['up', 'recipe.yaml', '--json', '--consent', 'ffff']);

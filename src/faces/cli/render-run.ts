@@ -182,9 +182,10 @@ function advice(state: RunState): readonly string[] {
   const [, command] = (state.ended?.why ?? '').split(ALLOW);
   if (command !== undefined) return [command];
   const steps = state.plan?.phases.flatMap((phase) => phase.steps) ?? [];
-  const open = steps.filter((step) => step.needsConsent && !state.consented.includes(step.id));
-  if (state.ended?.outcome !== 'consent-needed' || open.length === 0) return [];
-  return [`firstlight up RECIPE --consent ${open.map((step) => step.id).join(',')}`];
+  const asked = steps.filter((step) => step.needsConsent);
+  const open = asked.some((step) => !state.consented.includes(step.id));
+  if (state.ended?.outcome !== 'consent-needed' || !open) return [];
+  return [`firstlight up RECIPE --consent ${asked.map((step) => step.id).join(',')}`];
 }
 
 /** Ranks of the last attempt of which no end was seen. */

@@ -54,7 +54,7 @@ export class WholeFleet {
     mkdirSync(join(srv, 'model'));
     writeModel(join(srv, 'model'), 64);
     cpSync(join(ROOT, 'package.json'), join(srv, 'package.json'));
-    cpSync(join(import.meta.dirname, 'hold.mjs'), join(srv, 'hold.mjs'));
+    for (const name of ['hold.mjs', 'listener.mjs']) cpSync(join(import.meta.dirname, name), join(srv, name));
     cpSync(join(import.meta.dirname, '..', 'nvidia-smi'), join(srv, 'bin', 'nvidia-smi'));
     chmodSync(join(srv, 'bin', 'nvidia-smi'), 0o755);
     for (const name of ['reranker', 'trainer']) symlinkSync('node', join(srv, 'bin', name));
