@@ -1,7 +1,8 @@
+import { beatOnto, type Ledger, ledgerOf } from '../../domain/ledger.ts';
 import type { RunState } from '../../domain/run-state.ts';
 import { gib, gibNumber } from '../../domain/units.ts';
-import { beatOnto, type Ledger, ledgerOf, memoryBar } from './ledger.ts';
 import type { LiveState } from './live-state.ts';
+import { memoryBar } from './memory-bar.ts';
 import type { Pen } from './pen.ts';
 import { fill, pad, width } from './width.ts';
 

@@ -1,8 +1,8 @@
 import type { NodeFacts } from '../../domain/facts.ts';
 import { valueIf } from '../../domain/facts.ts';
+import { ledgerOf } from '../../domain/ledger.ts';
 import type { CheckItem, CheckReport } from '../../domain/report.ts';
 import { brief, gibNumber, plural } from '../../domain/units.ts';
-import { ledgerOf } from './ledger.ts';
 import { memoryBlock } from './render-memory.ts';
 import type { Style } from './style.ts';
 import { finish } from './style.ts';

@@ -1,6 +1,7 @@
 import type { Holder, NodeFacts } from '../../domain/facts.ts';
+import { type Ledger, ledgerOf } from '../../domain/ledger.ts';
 import { age, gibNumber, when } from '../../domain/units.ts';
-import { type Ledger, ledgerOf, memoryBar } from './ledger.ts';
+import { memoryBar } from './memory-bar.ts';
 import type { Style } from './style.ts';
 import { fill, width } from './width.ts';
 
