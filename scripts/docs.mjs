@@ -1,9 +1,10 @@
-// Writes what is generated and checked in: the schemas of the files people write, and the manual page.
+// Writes what is generated and checked in: the schemas of the files people write, the manual page, the list of causes.
 // Needs a build: `npm run docs` does both. A test holds these files equal to what their makers say.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { manPage } from '../dist/faces/cli/man.js';
 import { buildProgram } from '../dist/faces/cli/program.js';
 import { schemaText } from '../dist/files/schema.js';
+import { causesPage } from '../dist/knowledge/causes-page.js';
 import { lab } from '../dist/lab-operation.js';
 import { operations } from '../dist/operations/index.js';
 import { version } from '../dist/world.js';
@@ -18,3 +19,4 @@ const program = buildProgram({
   print: () => {},
 });
 writeFileSync('man/firstlight.1', manPage(program, version()));
+writeFileSync('docs/causes.md', causesPage());

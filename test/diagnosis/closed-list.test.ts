@@ -1,17 +1,29 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { scan } from '../../src/diagnosis/scan.ts';
+import { causes, furtherCauses, unknownEntry } from '../../src/knowledge/causes.ts';
+import { causesPage } from '../../src/knowledge/causes-page.ts';
 import { remedies } from '../../src/knowledge/remedies/index.ts';
 import { signatures } from '../../src/knowledge/signatures/index.ts';
 import { evidenceOf, readCases } from './cases.ts';
 
-const causes = readFileSync(new URL('../../docs/causes.md', import.meta.url), 'utf8')
-  .split('\n')
-  .flatMap((line) => /^- `([a-z0-9-]+)`: \S/.exec(line)?.[1] ?? []);
+const all = [...causes, unknownEntry, ...furtherCauses].map(({ slug }) => slug);
 
 describe('the list of causes', () => {
   it('names each once', () => {
-    expect(new Set(causes).size).toBe(causes.length);
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  it('has 112 causes in 13 families', () => {
+    expect(causes).toHaveLength(112);
+    expect(new Set(causes.map(({ family }) => family)).size).toBe(13);
+    expect(causes.map(({ meaning }) => meaning)).toEqual(
+      causes.map(() => expect.stringMatching(/^[^\n]+[.]$/)),
+    );
+  });
+
+  it('is what docs/causes.md says', () => {
+    expect(readFileSync(new URL('../../docs/causes.md', import.meta.url), 'utf8')).toBe(causesPage());
   });
 
   it('holds every cause that a signature names, a remedy treats or a sample has', () => {
@@ -20,7 +32,7 @@ describe('the list of causes', () => {
       ...remedies.flatMap((one) => one.causes),
       ...readCases().map((one) => one.cause),
     ];
-    expect(named.filter((cause) => !causes.includes(cause))).toEqual([]);
+    expect(named.filter((cause) => !all.includes(cause))).toEqual([]);
   });
 });
 
