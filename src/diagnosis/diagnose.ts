@@ -4,6 +4,7 @@ import type { Engine } from '../knowledge/engines/engine.ts';
 import { consequences } from '../knowledge/signatures/consequences.ts';
 import { signatures } from '../knowledge/signatures/index.ts';
 import type { Found, Match } from '../knowledge/signatures/signature.ts';
+import { hostAway } from './host-away.ts';
 import { restarted } from './restarted.ts';
 import { isFatal, type Scans, scan } from './scan.ts';
 import { stall } from './stall.ts';
@@ -27,6 +28,9 @@ export function diagnose(evidence: Evidence, { final }: { readonly final: boolea
     .flatMap((signature) => signature.match(view) ?? [])
     .filter((match) => match.confidence >= CONFIDENT)
     .toSorted(byRank)[0];
+  const away = hostAway(evidence, final);
+  // What the host itself had said before it went may tell more.
+  if (away !== undefined && best?.node !== away.node) return away;
   return best === undefined
     ? unknownCause(evidence, scans, stalled, final)
     : findingOf(evidence, scans, best, stalled?.stage, final);

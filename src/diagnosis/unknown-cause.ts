@@ -1,6 +1,7 @@
 import type { Evidence, RankEvidence } from '../domain/evidence.ts';
 import { type Finding, type Quote, STAGES, type Stage } from '../domain/finding.ts';
 import { consequences } from '../knowledge/signatures/consequences.ts';
+import { DURING } from './during.ts';
 import type { Scans, Telling } from './scan.ts';
 import type { Stall } from './stall.ts';
 
@@ -52,16 +53,6 @@ function title(rank: RankEvidence | undefined, stalled: Stall | undefined, erred
     ? 'The attempt failed; the cause is not known'
     : `${rank.node} failed ${DURING[rank.stage]}; the cause is not known`;
 }
-
-const DURING: Readonly<Record<Stage, string>> = {
-  start: 'at the start',
-  rendezvous: 'in the rendezvous',
-  weights: 'while loading weights',
-  kv: 'while sizing the KV cache',
-  graphs: 'while capturing graphs',
-  warmup: 'in the warm-up',
-  serving: 'while serving',
-};
 
 function firstEnded(evidence: Evidence): RankEvidence | undefined {
   return evidence.ranks

@@ -47,7 +47,10 @@ export async function bringUp(up: BringUp): Promise<RunEnd> {
 async function takeTurn(up: BringUp, before: Progress, first: boolean): Promise<Move> {
   up.world.signal.throwIfAborted();
   const facts = await lookNow(up, before, first);
-  for (const node of facts) if (!node.reached) return ended(unreached(up, before, node));
+  const away = facts.filter((node) => !node.reached);
+  // Who is reached through a host that is away is not at fault.
+  const fault = away.find((node) => node.failure.why !== 'jump-unreachable') ?? away[0];
+  if (fault !== undefined) return ended(unreached(up, before, fault));
 
   const progress = takeUp(up, before, facts);
   const next = planNow(up, progress, facts);

@@ -113,7 +113,7 @@ export function failureOf(symptom: Symptom, place: Place, text: string): Unreach
       );
     case 'timeout-banner':
       return say(
-        `TCP answers on ${node} (${address}), but no SSH banner comes: the host may be out of memory or wedged.`,
+        `TCP answers on ${node} (${address}), but no SSH banner comes: its SSH server hangs, or the host may be out of memory or wedged.`,
         `Wait a minute and try again: ssh ${place.sshArgs}; if it stays so, ${node} needs a restart at its power button`,
       );
     case 'key-refused':

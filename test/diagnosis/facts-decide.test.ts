@@ -302,3 +302,51 @@ describe('a host that was restarted while its rank ran', () => {
       );
   });
 });
+
+describe('a host that is away after the attempt', () => {
+  const away = (node: string, why: 'no-route' | 'jump-unreachable' = 'no-route') =>
+    ({
+      node,
+      at: '2026-11-29T10:00:00Z',
+      reached: false,
+      failure: {
+        kind: 'unreachable',
+        why,
+        sentence: `No network route leads to ${node}.`,
+        remedy: '',
+        text: '',
+      },
+    }) as const;
+
+  it('is named with where it was lost, whatever its peers say of it', () => {
+    const evidence = evidenceOf({
+      engine: 'sglang',
+      logs: {
+        head: SET_DEVICE,
+        worker: ['[2026-11-29 10:00:09 TP1] Load weight begin. avail mem=100.00 GB'],
+      },
+      ended: { head: 1 },
+      after: [away('spark-b')],
+    });
+    const finding = diagnose(evidence, { final: true });
+    expect(finding).toMatchObject({ cause: 'host-unreachable', node: 'spark-b', rank: 1, role: 'worker' });
+    expect(finding.title).toBe('spark-b was lost while loading weights');
+    expect(finding.why).toContain('No network route');
+    expect(finding.consequences).toEqual(['Rank 0 on spark-a ended.']);
+  });
+
+  it('is the one that others are reached through, where both are away', () => {
+    const evidence = evidenceOf({
+      engine: 'sglang',
+      logs: { head: [], worker: [] },
+      after: [away('spark-b', 'jump-unreachable'), away('spark-a')],
+    });
+    expect(diagnose(evidence, { final: true })).toMatchObject({ cause: 'host-unreachable', node: 'spark-a' });
+  });
+
+  it('does not hide what it said itself before it went', () => {
+    const finding = onWorker(SET_DEVICE, { after: [away('spark-b')] });
+    expect(finding.node).toBe('spark-b');
+    expect(finding.cause).not.toBe('host-unreachable');
+  });
+});

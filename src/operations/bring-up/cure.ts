@@ -38,6 +38,9 @@ export async function cure(
   await stopAttempt(up, attempt, services, 'one rank ended, so all are stopped');
   await awaitMemory(world, recorder, memoryTargets(services, evidence.before, after));
 
+  // No other engine, and no edit of the recipe, brings a host back.
+  if (finding.cause === 'host-unreachable')
+    return ended(notServing(sentences(sentences(finding.title, finding.why), finding.advice[0])));
   const progress = takeBack(up, failed, finding.cause);
   const recipe = recipeNow(up, progress);
   const treatment = treat({ recipe, finding, facts: after, evidence: whole, tried, engine });

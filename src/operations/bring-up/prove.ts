@@ -1,7 +1,9 @@
+import { lostHost } from '../../diagnosis/host-away.ts';
 import { proved } from '../../diagnosis/treat.ts';
 import type { Evidence } from '../../domain/evidence.ts';
 import type { NodeFacts } from '../../domain/facts.ts';
 import type { Plan, Service } from '../../domain/plan.ts';
+import { sentences } from '../../domain/units.ts';
 import { markServing } from '../../remote/rank-runner.ts';
 import { followAttempt } from '../follow.ts';
 import type { RunEnd } from '../in-run.ts';
@@ -38,15 +40,10 @@ export async function prove(up: BringUp, progress: Progress, launched: Launched)
     return ended({ outcome: 'cancelled', why, exit: 1 });
   }
   if (followed.kind === 'node-lost') {
-    const { node, sentence } = followed;
-    tellFinding(up, attempt, {
-      cause: 'unknown',
-      node,
-      title: `${node} does not answer any more`,
-      why: sentence,
-      advice: [`see whether ${node} is up; then firstlight up goes on from what runs`],
-    });
-    return ended(notServing(sentence));
+    const { node, sentence, evidence } = followed;
+    const finding = lostHost(evidence, { node, failure: { sentence } }, true);
+    recorder.emit({ type: 'finding', attempt, ...finding });
+    return ended(notServing(sentences(sentences(finding.title, sentence), finding.advice[0])));
   }
   if (followed.kind === 'failed') return cure(up, { ...progress, pending }, services, followed.evidence);
 

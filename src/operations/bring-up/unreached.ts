@@ -13,7 +13,7 @@ export function unreached(
   { node, failure }: Extract<NodeFacts, { reached: false }>,
 ): RunEnd {
   tellFinding(up, progress.attempt + 1, {
-    cause: causeOf(failure.why),
+    cause: causeOf(failure.why, progress.worked || progress.attempt > 0),
     node,
     title: failure.sentence,
     why: failure.text.trim().split('\n').slice(-2).join(' '),
@@ -24,8 +24,8 @@ export function unreached(
   return notServing(sentences(failure.sentence, failure.remedy));
 }
 
-/** The closed list's word for a connection that failed. */
-function causeOf(why: UnreachableWhy): string {
+/** The closed list's word for a connection that failed; a host that this run has reached has the right address. */
+function causeOf(why: UnreachableWhy, reachedBefore: boolean): string {
   switch (why) {
     case 'key-refused':
     case 'passphrase-needed':
@@ -38,9 +38,12 @@ function causeOf(why: UnreachableWhy): string {
       return 'ssh-server-limits-connections';
     case 'jump-may-not-forward':
       return 'ssh-jump-forwarding-disabled';
-    case 'timeout-banner':
-      return 'unified-memory-exhausted-host-freeze';
+    case 'no-route':
+    case 'refused':
+    case 'timeout-connect':
+    case 'name-unknown':
+      return reachedBefore ? 'host-unreachable' : 'ssh-wrong-address';
     default:
-      return 'ssh-wrong-address';
+      return 'host-unreachable';
   }
 }
