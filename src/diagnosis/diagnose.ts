@@ -9,6 +9,7 @@ import { restarted } from './restarted.ts';
 import { isFatal, type Scans, scan } from './scan.ts';
 import { stall } from './stall.ts';
 import { unknownCause } from './unknown-cause.ts';
+import { viewOf } from './view.ts';
 
 /** Under this a cause is not named: a wrong one costs more than none. */
 const CONFIDENT = 0.5;
@@ -23,7 +24,7 @@ export function diagnose(evidence: Evidence, { final }: { readonly final: boolea
   if (anew !== undefined) return anew;
   const scans = scan(evidence);
   const stalled = stall(evidence);
-  const view = { evidence, find: scans.find, stalled: stalled?.stage };
+  const view = viewOf(evidence, scans, stalled?.stage);
   const best = signatures
     .flatMap((signature) => signature.match(view) ?? [])
     .filter((match) => match.confidence >= CONFIDENT)

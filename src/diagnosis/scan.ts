@@ -1,4 +1,4 @@
-import type { Evidence, LogLine, RankEvidence } from '../domain/evidence.ts';
+import type { Evidence, LogKind, LogLine, RankEvidence, SideLog } from '../domain/evidence.ts';
 import { STAGES, type Stage } from '../domain/finding.ts';
 import type { Engine } from '../knowledge/engines/engine.ts';
 import { engines } from '../knowledge/engines/index.ts';
@@ -7,6 +7,7 @@ import { consequences } from '../knowledge/signatures/consequences.ts';
 import { signatures } from '../knowledge/signatures/index.ts';
 import type { Found, Pattern } from '../knowledge/signatures/signature.ts';
 import { FATAL, weight } from '../knowledge/signatures/telling.ts';
+import { AMBIENT } from './ambient.ts';
 import { type LiteralSet, literalSet } from './literal-set.ts';
 
 /** Lines of one rank that may prove something, each with the stage it came in. */
@@ -30,6 +31,8 @@ type Scan = {
 export type Scans = {
   find(form: Pattern): readonly Found[];
   telling(rank: RankEvidence): readonly Telling[];
+  /** The same of logs that are no rank's. */
+  readonly besides: readonly { readonly log: SideLog; readonly telling: readonly Telling[] }[];
   readonly fatal: boolean;
 };
 
@@ -49,6 +52,7 @@ function theNet(): Net {
   const forms = new Set([
     ...signatures.flatMap((signature) => signature.patterns),
     ...consequences.map((consequence) => consequence.form),
+    ...AMBIENT,
   ]);
   const byLiteral = new Map<string, Pattern[]>();
   for (const form of forms) {
@@ -69,17 +73,38 @@ const kept = new WeakMap<readonly LogLine[], Map<Engine, Scan>>();
 export function scan(evidence: Evidence): Scans {
   const engine = engines[evidence.engine];
   const speakers = speakersOf(evidence);
-  const scans = new Map(evidence.ranks.map((rank) => [rank.rank, scanRank(rank, engine)]));
+  const scans = new Map(evidence.ranks.map((rank) => [rank.rank, scanLog(rank, engine)]));
+  const sides = (evidence.side ?? []).map((log) => {
+    const place = placeOf(log, evidence);
+    return { log, place, one: scanLog({ ...place, lines: log.lines }, engine) };
+  });
   return {
     find: (form) =>
-      evidence.ranks
-        .flatMap((rank) =>
+      [
+        ...evidence.ranks.flatMap((rank) =>
           (scans.get(rank.rank)?.found.get(form) ?? []).map((found) => seat(found, rank, speakers)),
-        )
-        .toSorted((a, b) => a.line.at - b.line.at || a.rank - b.rank || a.line.line - b.line.line),
+        ),
+        ...sides.flatMap(({ one, place }) =>
+          (one.found.get(form) ?? []).map((found) => ({ ...found, ...place })),
+        ),
+      ].toSorted((a, b) => a.line.at - b.line.at || a.rank - b.rank || a.line.line - b.line.line),
     telling: (rank) => scans.get(rank.rank)?.telling ?? [],
+    besides: sides.map(({ log, one }) => ({ log, telling: one.telling })),
     fatal: [...scans.values()].some((one) => one.fatal),
   };
+}
+
+type Place = Pick<Found, 'rank' | 'role' | 'node'> & {
+  readonly side?: { readonly name: string; readonly kind: LogKind };
+};
+
+/** Who speaks in a log that is no rank's. */
+function placeOf({ name, kind, node }: SideLog, { ranks }: Evidence): Place {
+  const rank = ranks.find((one) => one.node === node);
+  const side = { name, kind };
+  return rank === undefined
+    ? { rank: -1, role: 'head', node: node ?? name, side }
+    : { rank: rank.rank, role: rank.role, node: rank.node, side };
 }
 
 /** Ranks by their node's address, where lines of one may stand in the log of another. */
@@ -109,7 +134,7 @@ function seat(found: Found, rank: RankEvidence, speakers: ReadonlyMap<string, Ra
   return same ? found : { ...found, rank: rank.rank, node: rank.node, role: rank.role };
 }
 
-function scanRank(rank: RankEvidence, engine: Engine): Scan {
+function scanLog(rank: Place & { readonly lines: readonly LogLine[] }, engine: Engine): Scan {
   const byEngine = kept.get(rank.lines) ?? new Map<Engine, Scan>();
   kept.set(rank.lines, byEngine);
   const before = byEngine.get(engine);
@@ -131,7 +156,7 @@ function firstAfter(lines: readonly LogLine[], number: number): number {
   return at;
 }
 
-function scanLine(one: Scan, rank: RankEvidence, line: LogLine, engine: Engine): void {
+function scanLine(one: Scan, rank: Place, line: LogLine, engine: Engine): void {
   const { set, forms, fatal } = theNet();
   const mark = engine.landmark(line.text);
   if (mark && STAGES.indexOf(mark.stage) > STAGES.indexOf(one.stage)) one.stage = mark.stage;

@@ -20,6 +20,28 @@ export type RankEvidence = {
     | undefined;
 };
 
+/** What a log is: a rank's own, or what stands beside it. */
+export type LogKind = 'rank' | 'client' | 'launcher' | 'kernel' | 'daemon' | 'other';
+
+/** A log that is no rank's: of a client, a launcher, the kernel, docker's daemon … */
+export type SideLog = {
+  readonly name: string;
+  readonly kind: LogKind;
+  /** The node it was taken on, where that is known. */
+  readonly node: string | undefined;
+  readonly lines: readonly LogLine[];
+};
+
+/** What somebody says of how a rank was launched by hand, beside the facts of its host. */
+export type LaunchFacts = {
+  readonly node: string;
+  /** The command line as it was typed. */
+  readonly command?: string | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** `driver`, `kernel`, `vllm`, `torch`, `nccl`, `ray`, `cuda` …: version as printed. */
+  readonly versions?: Readonly<Record<string, string>> | undefined;
+};
+
 /** One attempt, all ranks: everything a diagnosis may look at. Plain data, so that it can be replayed. */
 export type Evidence = {
   readonly engine: EngineName;
@@ -30,6 +52,10 @@ export type Evidence = {
   readonly before: readonly NodeFacts[];
   /** What a look right after the failure saw; empty while it is provisional. */
   readonly after: readonly NodeFacts[];
+  /** Logs beside the ranks'. */
+  readonly side?: readonly SideLog[];
+  /** How ranks were launched that are no service of ours. */
+  readonly launched?: readonly LaunchFacts[];
   /** Now, ms: silence is measured against it. */
   readonly now: number;
 };
