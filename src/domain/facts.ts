@@ -44,6 +44,43 @@ export type MemoryFacts = {
   readonly slabBytes: number;
   readonly swapTotalBytes: number;
   readonly swapFreeBytes: number;
+  /** The kernel's account line by line, where the fields above say 0 for what it does not list. */
+  readonly lines?: MemoryLines;
+};
+
+/** /proc/meminfo and the kernel's pressure figures, in bytes: what a kernel does not list is unknown, never 0. */
+export type MemoryLines = {
+  /** Page cache with shared memory in it, and that of block devices. */
+  readonly cachedBytes: Fact<number>;
+  readonly buffersBytes: Fact<number>;
+  /** Page cache of files that could be dropped now: cached and buffers less shared, dirty and being written. */
+  readonly cleanBytes: Fact<number>;
+  /** Dirty and being written. */
+  readonly dirtyBytes: Fact<number>;
+  readonly sharedBytes: Fact<number>;
+  readonly slabBytes: Fact<number>;
+  readonly slabReclaimableBytes: Fact<number>;
+  readonly anonymousBytes: Fact<number>;
+  /** Stacks, page tables, per-CPU areas and vmalloc: what the kernel counts of itself beside slab. */
+  readonly kernelBytes: Fact<number>;
+  /** Reserved as huge pages, used or not. */
+  readonly hugeBytes: Fact<number>;
+  /** Locked into memory. */
+  readonly lockedBytes: Fact<number>;
+  readonly swapTotalBytes: Fact<number>;
+  readonly swapFreeBytes: Fact<number>;
+  readonly swapCachedBytes: Fact<number>;
+  readonly cmaTotalBytes: Fact<number>;
+  readonly cmaFreeBytes: Fact<number>;
+  readonly pressure: Fact<MemoryPressure>;
+};
+
+/** Share of the last 10 and 60 seconds, in percent, in which some or all work waited for memory. */
+export type MemoryPressure = {
+  readonly some10: number;
+  readonly some60: number;
+  readonly full10: number;
+  readonly full60: number;
 };
 
 export type Gpu = {
@@ -55,6 +92,41 @@ export type Gpu = {
   readonly totalBytes: Fact<number>;
   readonly freeBytes: Fact<number>;
   readonly driver: string;
+  /** What nvidia-smi printed as memory of a GPU that has none of its own: to be told, never to be planned with. */
+  readonly printed?: { readonly totalBytes: number; readonly freeBytes: Fact<number> };
+  /** Present where MIG is on: its instances, which alone take work. */
+  readonly mig?: Fact<readonly MigInstance[]>;
+};
+
+export type MigInstance = { readonly profile: string; readonly uuid: string };
+
+/** What keeps nvidia-smi from telling all. */
+export type GpuTrouble = {
+  readonly kind:
+    | 'no-tool'
+    | 'no-driver'
+    | 'version-mismatch'
+    | 'hangs'
+    | 'no-devices'
+    | 'lost-gpu'
+    | 'left-out'
+    | 'devices-withdrawn'
+    | 'unreadable';
+  readonly why: string;
+  readonly remedy: string;
+  /** GPUs that were seen all the same; work on them may fail as well. */
+  readonly seen: readonly Gpu[];
+};
+
+/** The kernel's side of the GPU, read without nvidia-smi. */
+export type DriverFacts = {
+  /** Version of the module that is loaded. */
+  readonly version: Fact<string>;
+  /** A GB10 works with the open module alone. */
+  readonly flavour: Fact<'open' | 'proprietary'>;
+  /** GPUs that the module knows. */
+  readonly listed: Fact<number>;
+  readonly trouble?: GpuTrouble;
 };
 
 /** Who a process belongs to, from its cgroup; decides the means by which it is stopped and given back. */
@@ -76,8 +148,8 @@ export type Owner =
       readonly userUnitUid?: number;
     }
   | { readonly kind: 'process'; readonly environmentReadable: boolean }
-  /** A rank that firstlight started itself. */
-  | { readonly kind: 'rank'; readonly name: string }
+  /** A rank that firstlight started itself; `orphan`: why it belongs to no rank that runs any more. */
+  | { readonly kind: 'rank'; readonly name: string; readonly orphan?: string }
   /** Kubernetes, containerd, rootless runtimes, desktop … : seen, named, left alone. */
   | { readonly kind: 'untouchable'; readonly what: string };
 
@@ -103,6 +175,29 @@ export type Holder = {
   readonly listens: readonly number[];
   /** Display servers and the like: never proposed to be stopped. */
   readonly protectedWhy?: string;
+  /** What would start it again once it was stopped; empty or absent where nothing of the kind was seen. */
+  readonly returns?: readonly Return[];
+};
+
+/** Something that brings a holder back, and what keeps it away. */
+export type Return = {
+  readonly by:
+    | 'restart-policy'
+    | 'compose'
+    | 'unit'
+    | 'socket'
+    | 'timer'
+    | 'path'
+    | 'cron'
+    | 'loop'
+    | 'supervisor'
+    | 'parent';
+  /** "its restart policy always", "ollama.socket, at the next connection" */
+  readonly what: string;
+  /** A command, or what to do. */
+  readonly keepAway: string;
+  /** The step that stops it keeps this away too. */
+  readonly handled: boolean;
 };
 
 export type Container = {
@@ -236,6 +331,8 @@ export type NodeFacts =
       readonly clockOffsetSeconds: Fact<number>;
       readonly memory: Fact<MemoryFacts>;
       readonly gpus: Fact<readonly Gpu[]>;
+      /** Absent in facts of before. */
+      readonly driver?: DriverFacts;
       readonly holders: Fact<readonly Holder[]>;
       readonly containers: Fact<readonly Container[]>;
       readonly ports: Fact<readonly ListeningPort[]>;

@@ -36,6 +36,8 @@ const READING: ProcessReading = {
   uptimeSeconds: 100,
   ticksPerSecond: 100,
   ownCgroup: SESSION,
+  marks: new Map(),
+  parents: new Map(),
 };
 const NOTES: SeenContainer = {
   runtime: 'podman',

@@ -19,6 +19,8 @@ type Pretended = {
   readonly start: number;
   readonly cgroup: string;
   readonly args: readonly string[];
+  /** Name of the rank whose runner marked it. */
+  readonly mark?: string;
 };
 
 const GIB_KIB = 2 ** 20;
@@ -227,6 +229,37 @@ const PROCESSES: readonly Pretended[] = [
     cgroup: SESSION,
     args: ['cp'],
   },
+  // Left by a rank of ours that has ended: its runner's mark is in its environment.
+  {
+    pid: 8200,
+    name: 'VLLM::EngineCor',
+    uid: 1000,
+    residentKib: 700000,
+    start: 82000,
+    cgroup: SESSION,
+    args: ['VLLM::EngineCore'],
+    mark: 'ended-r0',
+  },
+  // Somebody's loop, and what it starts.
+  {
+    pid: 8300,
+    name: 'bash',
+    uid: 1000,
+    residentKib: 4000,
+    start: 83000,
+    cgroup: SESSION,
+    args: ['bash', '-c', 'while true; do llama-server --api-key loop-secret; sleep 1; done'],
+  },
+  {
+    pid: 8301,
+    name: 'llama-server',
+    uid: 1000,
+    residentKib: 800000,
+    parent: 8300,
+    start: 83001,
+    cgroup: SESSION,
+    args: ['llama-server', '--api-key', 'loop-secret'],
+  },
   // Hostile names and arguments.
   {
     pid: 9000,
@@ -288,6 +321,7 @@ function inspected(...parts: readonly unknown[]): string {
 const UNITS = `Restart=always
 Id=ollama.service
 MainPID=4200
+TriggeredBy=ollama.socket
 
 Restart=on-failure
 Id=docker.service
@@ -317,6 +351,14 @@ export function buildFakeSpark(root: string, bin: string, home: string): void {
   put('proc/uptime', '100000.00 50000.00\n');
   put('proc/self/cgroup', '0::/user.slice/user-1000.slice/session-9.scope\n');
   put('proc/meminfo', MEMINFO);
+  put(
+    'proc/pressure/memory',
+    'some avg10=16.20 avg60=4.10 avg300=1.00 total=17785584\nfull avg10=14.23 avg60=3.60 avg300=0.88 total=15000000\n',
+  );
+  put(
+    'proc/driver/nvidia/version',
+    'NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.159.03  Release Build  (dvs-builder@U22)\nGCC version: gcc 13\n',
+  );
   put('proc/sys/kernel/random/boot_id', '11111111-2222-4333-8444-555555555555\n');
   put('proc/driver/nvidia/gpus/000f:01:00.0/information', 'Model: NVIDIA GB10\n');
   put('etc/machine-id', 'feedfacefeedfacefeedfacefeedface\n');
@@ -359,7 +401,8 @@ function putProcess(root: string, process: Pretended): void {
   putFile(join(folder, 'stat'), `${pid} (${name}) ${fields.join(' ')}\n`);
   putFile(join(folder, 'cgroup'), `${process.cgroup}\n`);
   putFile(join(folder, 'cmdline'), `${process.args.join('\0')}\0`);
-  putFile(join(folder, 'environ'), 'PATH=/bin\0');
+  const mark = `FIRSTLIGHT_RANK=/home/aurora/.firstlight/feedfacefeedfacefeedfacefeedface/ranks/${process.mark}/`;
+  putFile(join(folder, 'environ'), `PATH=/bin\0${process.mark === undefined ? '' : `${mark}\0`}`);
 }
 
 const MEMINFO = `MemTotal:       125442396 kB
@@ -372,6 +415,16 @@ SwapFree:       16777212 kB
 Dirty:              1024 kB
 Shmem:            200000 kB
 Slab:             400000 kB
+SReclaimable:     150000 kB
+Writeback:             0 kB
+AnonPages:      15300000 kB
+KernelStack:       28000 kB
+PageTables:       190000 kB
+Mlocked:           32000 kB
+SwapCached:            0 kB
+CmaTotal:         131072 kB
+CmaFree:           69320 kB
+Hugetlb:               0 kB
 `;
 
 function putNetwork(root: string): void {

@@ -13,6 +13,7 @@ const GPU_FIELDS = [
   'memory.total',
   'memory.free',
   'driver_version',
+  'mig.mode.current',
   'name',
 ];
 const APP_FIELDS = ['pid', 'gpu_uuid', 'used_gpu_memory', 'process_name'];
@@ -59,12 +60,11 @@ function gpusOutput(path: string): string {
       .split('\n')
       .map((line) => `${tag} ${line}\n`)
       .join('');
-  const asked = /N\/A/.test(answer(table, GPU_FIELDS, FILL));
+  const asked = /\[N\/A\], \[N\/A\], /.test(answer(table, GPU_FIELDS, FILL));
   return [
     'code 0\n',
     rows('gpu', GPU_FIELDS, FILL),
     asked ? rows('addressing', ['index', 'addressing_mode'], { addressing_mode: 'ATS' }) : '',
-    asked ? rows('mig', ['index', 'mig.mode.current'], {}) : '',
   ].join('');
 }
 
@@ -106,8 +106,8 @@ describe('GPUs as nvidia-smi told them', () => {
     });
   });
 
-  const row = (memory: string, name: string, device = '0x000010DE') =>
-    `code 0\ngpu 0, GPU-1, ${device}, ${memory}, ${memory}, 580.1, ${name}\n`;
+  const row = (memory: string, name: string, device = '0x000010DE', mig = '[N/A], ') =>
+    `code 0\ngpu 0, GPU-1, ${device}, ${memory}, ${memory}, 580.1, ${mig}${name}\n`;
   const unified = (text: string) => {
     const gpus = parseGpus(outputOf(text));
     return gpus.known ? gpus.value[0]?.unified : gpus.why;
@@ -117,15 +117,17 @@ describe('GPUs as nvidia-smi told them', () => {
     expect(unified(row('[N/A]', 'NVIDIA GB10'))).toBe(true);
     expect(unified(row('[N/A]', '[N/A]', '0x2E1210DE'))).toBe(true);
     expect(unified(row('[N/A]', 'NVIDIA Thor'))).toBe(true);
-    expect(unified(`${row('[N/A]', 'NVIDIA X1')}addressing 0, ATS\nmig 0, [N/A]\n`)).toBe(true);
+    expect(unified(`${row('[N/A]', 'NVIDIA X1')}addressing 0, ATS\n`)).toBe(true);
   });
 
   it('takes no N/A for shared memory by itself', () => {
-    expect(unified(`${row('[N/A]', 'NVIDIA RTX PRO 6000')}addressing 0, HMM\nmig 0, Enabled\n`)).toBe(false);
-    expect(unified(`${row('[N/A]', 'NVIDIA B300')}addressing 0, ATS\nmig 0, Enabled\n`)).toBe(false);
+    expect(unified(`${row('[N/A]', 'NVIDIA RTX PRO 6000', '0x1', 'Enabled, ')}addressing 0, HMM\n`)).toBe(
+      false,
+    );
+    expect(unified(`${row('[N/A]', 'NVIDIA B300', '0x1', 'Enabled, ')}addressing 0, ATS\n`)).toBe(false);
     expect(unified(`${row('97871', 'NVIDIA GH200 480GB')}addressing 0, ATS\n`)).toBe(false);
     const old = sample('errors/invalid-field.txt').trim();
-    expect(unified(`${row('[N/A]', 'NVIDIA X1')}addressing ${old}\nmig 0, Disabled\n`)).toBe(false);
+    expect(unified(`${row('[N/A]', 'NVIDIA X1')}addressing ${old}\n`)).toBe(false);
   });
 
   it('believes no total that a GB10 prints', () => {

@@ -18,6 +18,7 @@ const request: LookRequest = {
   peers: [{ node: 'peer', address: '127.0.0.1' }],
 };
 let child: ChildProcess;
+let orphan: ChildProcess;
 let port = 0;
 
 /** A process that really holds 300 MiB and really listens. */
@@ -30,6 +31,14 @@ beforeAll(async () => {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  // Started as a rank's runner starts its engine, by a runner that is not there any more.
+  orphan = spawn(process.execPath, ['-e', HOLDS], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, FIRSTLIGHT_RANK: `${homedir()}/.firstlight/m/ranks/gone-r1/` },
+  });
+  if (orphan.stdout === null) throw new Error('no pipe');
+  await once(orphan.stdout, 'data');
   if (child.stdout === null) throw new Error('no pipe');
   const [chunk] = await once(child.stdout, 'data');
   port = Number(String(chunk));
@@ -37,6 +46,7 @@ beforeAll(async () => {
 });
 afterAll(() => {
   child.kill('SIGKILL');
+  orphan.kill('SIGKILL');
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -80,6 +90,11 @@ describe('a look at this very machine', () => {
           (each) => each.pid === child.pid || each.command.includes('300'),
         );
         expect(holder?.bytes).toBeGreaterThan(300 * MIB);
+        expect(valueIf(facts.holders)?.find((each) => each.pid === orphan.pid)?.owner).toMatchObject({
+          kind: 'rank',
+          name: 'gone-r1',
+          orphan: 'its rank has ended and left it behind',
+        });
         if (holder?.owner.kind === 'process') {
           expect(holder.pid).toBe(child.pid);
           expect(holder.owner.environmentReadable).toBe(true);

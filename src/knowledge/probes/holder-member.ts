@@ -13,6 +13,8 @@ export type HolderInput = {
   readonly ports: Fact<readonly SeenPort[]>;
   /** Pids of our own runners that live → name of the rank. */
   readonly runners: ReadonlyMap<number, string>;
+  /** Names of the ranks that have a record on this node; undefined where the records were not read. */
+  readonly records?: ReadonlySet<string> | undefined;
   /** Root reads every environment: then a bare process can be brought back. */
   readonly rootToBeHad: boolean;
 };
@@ -22,9 +24,12 @@ export type Member = {
   readonly row: ProcessRow;
   readonly details: ProcessDetails;
   readonly whose: Attribution;
-  /** Name of our own rank that it belongs to. */
-  readonly rank: string | undefined;
+  /** Our own rank that it belongs to. */
+  readonly rank: OwnRank | undefined;
 };
+
+/** `orphan`: why it is left of that rank and not the rank itself. */
+export type OwnRank = { readonly name: string; readonly orphan?: string };
 
 /** The processes that were looked at closely and are still there. */
 export function membersOf(reading: ProcessReading, input: HolderInput): readonly Member[] {
@@ -61,7 +66,7 @@ function byContainerPid(
 /** One key per holder: all processes of a container, a unit, a rank, or a job are one. */
 export function holderKey(member: Member, reading: ProcessReading): string {
   const { whose, rank, row } = member;
-  if (rank !== undefined) return `rank ${rank}`;
+  if (rank !== undefined) return `${rank.orphan === undefined ? 'rank' : 'orphan'} ${rank.name}`;
   switch (whose.kind) {
     case 'container':
     case 'pod':
@@ -83,27 +88,44 @@ export function holderKey(member: Member, reading: ProcessReading): string {
   }
 }
 
-/** The rank of ours that a process belongs to: by its container, or by a runner among its ancestors or as its session. */
+/**
+ * The rank of ours that a process belongs to: by its container, or by a runner among its ancestors or as its session.
+ * What carries a runner's mark and has no runner that lives was left by one that ended.
+ */
 function rankOf(
   row: ProcessRow,
   whose: Attribution,
   reading: ProcessReading,
   input: HolderInput,
-): string | undefined {
+): OwnRank | undefined {
   if (whose.kind === 'container') {
     const container = containerOf(whose.id, input);
-    if (container?.name.startsWith('firstlight-')) return container.name.slice('firstlight-'.length);
-    return container?.labels['firstlight.rank'] === undefined ? undefined : container.name;
+    const name = container?.name.startsWith('firstlight-')
+      ? container.name.slice('firstlight-'.length)
+      : container?.labels['firstlight.rank'] === undefined
+        ? undefined
+        : container.name;
+    if (container === undefined || name === undefined) return undefined;
+    // A name alone may be anybody's; the label is ours.
+    const unrecorded =
+      container.labels['firstlight.rank'] !== undefined &&
+      input.records !== undefined &&
+      !input.records.has(name);
+    return {
+      name,
+      ...(unrecorded ? { orphan: 'its container runs, and no record of the rank is left' } : {}),
+    };
   }
   const bySession = input.runners.get(row.session);
-  if (bySession !== undefined) return bySession;
+  if (bySession !== undefined) return { name: bySession };
   let pid = row.pid;
   for (let depth = 0; depth < 50 && pid > 1; depth++) {
     const name = input.runners.get(pid);
-    if (name !== undefined) return name;
+    if (name !== undefined) return { name };
     pid = reading.rows.get(pid)?.parent ?? 0;
   }
-  return undefined;
+  const mark = reading.marks.get(row.pid);
+  return mark === undefined ? undefined : { name: mark, orphan: 'its rank has ended and left it behind' };
 }
 
 /** The container of that id, where the runtime let us see it. */
@@ -160,9 +182,14 @@ export function commandOf(member: Member): string {
 }
 
 /** "python3 -m sglang.launch_server", "python train.py", "VLLM::EngineCore": how a person calls a bare process. */
-export function shortCommand(member: Member): string {
-  const [program = '', ...rest] = maskSecrets(member.details.args);
-  const name = baseName(program) || member.row.name || `process ${member.row.pid}`;
+export function shortCommand({ row, details }: Pick<Member, 'row' | 'details'>): string {
+  return shortName(details.args, row);
+}
+
+/** The same of a process of which no more is known than its arguments. */
+export function shortName(args: readonly string[], row: Pick<ProcessRow, 'name' | 'pid'>): string {
+  const [program = '', ...rest] = maskSecrets(args);
+  const name = baseName(program) || row.name || `process ${row.pid}`;
   if (!/^(python[\d.]*|node|bash|sh|dash|perl|ruby|java|uv)$/.test(name)) return name.slice(0, 60);
   const module = rest.indexOf('-m');
   if (module !== -1 && rest[module + 1] !== undefined) return `${name} -m ${rest[module + 1]}`.slice(0, 60);

@@ -17,7 +17,7 @@ import { hostsOthers, protectedWhy } from './protected-work.ts';
 /** The owner of a holder, from its main process: what decides how it is stopped and given back. */
 export function ownerOf(main: Member, reading: ProcessReading, input: HolderInput): Owner {
   const { whose, rank } = main;
-  if (rank !== undefined) return { kind: 'rank', name: rank };
+  if (rank !== undefined) return { kind: 'rank', ...rank };
   const bare: Owner = {
     kind: 'process',
     environmentReadable: main.details.environmentReadable || input.rootToBeHad,
@@ -140,7 +140,9 @@ export function identityOf(main: Member, owner: Owner): string {
     case 'process':
       return `${main.row.pid}:${start}`;
     case 'rank':
-      return `rank ${owner.name}`;
+      return owner.orphan === undefined
+        ? `rank ${owner.name}`
+        : `orphan ${owner.name} ${main.row.pid}:${start}`;
     case 'untouchable':
       return 'id' in main.whose ? main.whose.id : `${main.row.pid}:${start}`;
     default:

@@ -12,6 +12,7 @@ import {
   topOf,
 } from './holder-member.ts';
 import { identityOf, nameOf, ownerOf, unitState, whyProtected } from './holder-owner.ts';
+import { returnsOf } from './holder-returns.ts';
 import type { ProcessReading, ProcessRow } from './process-reading.ts';
 
 /** Processes of one owner → one holder each, largest first. */
@@ -49,6 +50,7 @@ function toHolder(members: readonly Member[], reading: ProcessReading, input: Ho
   const residentBytes = members.reduce((sum, { row }) => sum + row.residentBytes, 0);
   const owner = ownerOf(main, reading, input);
   const why = whyProtected(members, owner);
+  const returns = why === undefined ? returnsOf(main, owner, reading) : [];
   return {
     identity: identityOf(main, owner),
     name: nameOf(main, owner),
@@ -63,6 +65,7 @@ function toHolder(members: readonly Member[], reading: ProcessReading, input: Ho
     bytes: Math.max(gpuBytes.known ? gpuBytes.value : 0, residentBytes),
     listens: listensOf(members, input, reading),
     ...(why === undefined ? {} : { protectedWhy: why }),
+    ...(returns.length === 0 ? {} : { returns }),
   };
 }
 

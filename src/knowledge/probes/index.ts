@@ -5,7 +5,7 @@ import { assign } from './assign.ts';
 import { containersProbe, parseContainers, plainContainer } from './containers.ts';
 import { disksProbe, parseDisks } from './disks.ts';
 import { askedImages, askedPrograms, enginesProbe, parseEngines } from './engines.ts';
-import { gpusProbe, parseGpus } from './gpus.ts';
+import { gpusProbe, parseGpuLook } from './gpus.ts';
 import { holdersFrom } from './holders.ts';
 import { hostProbe, parseHost } from './host.ts';
 import { interfacesProbe, parseInterfaces } from './interfaces.ts';
@@ -94,12 +94,13 @@ export function assembleFacts(input: {
     host: parseHost(of(hostProbe), parseOwnName(of(ownNameProbe))),
     clockOffsetSeconds: input.clockOffsetSeconds,
     memory: parseMeminfo(of(meminfoProbe)),
-    gpus: parseGpus(of(gpusProbe)),
+    ...parseGpuLook(of(gpusProbe)),
     holders: holdersFrom({
       processes: readProcesses(of(processesProbe)),
       containers,
       ports,
       runners: valueIf(own)?.runners ?? new Map(),
+      records: own.known ? new Set(own.value.ranks.map(({ name }) => name)) : undefined,
       rootToBeHad: sudo.known && sudo.value !== 'none',
     }),
     containers: map(containers, (list) => list.map(plainContainer)),

@@ -1,18 +1,23 @@
-import { type Fact, known, type MemoryFacts, unknown } from '../../domain/facts.ts';
+import { type Fact, known, type MemoryFacts, type MemoryLines, unknown } from '../../domain/facts.ts';
 import type { Probe, ProbeOutput } from '../../domain/probe.ts';
 import { gaveNothing } from './output.ts';
+import { parsePressure } from './pressure.ts';
 
-/** /proc/meminfo: the only honest source on a host whose GPU shares its memory. */
+/** /proc/meminfo: the only honest source on a host whose GPU shares its memory; and how long work waited for memory. */
 export const meminfoProbe: Probe = {
   name: 'meminfo',
   timeoutSeconds: 3,
-  script: String.raw`cat "$R/proc/meminfo"`,
+  script: String.raw`cat "$R/proc/meminfo" "$R/proc/pressure/memory"`,
 };
 
-/** "MemTotal:  127535084 kB" per line → bytes. What a kernel does not list is 0, but total, free and available must be there. */
+/**
+ * "MemTotal:  127535084 kB" per line → bytes; total, free and available must be there. Figures for planning say 0 for
+ * what a kernel does not list; `lines` says unknown.
+ */
 export function parseMeminfo(output: ProbeOutput | undefined): Fact<MemoryFacts> {
+  const text = output?.stdout ?? '';
   const values = new Map<string, number>();
-  for (const [, key, kib] of (output?.stdout ?? '').matchAll(/^(\w+):\s+(\d{1,15}) kB\r?$/gm)) {
+  for (const [, key, kib] of text.matchAll(/^(\w+):\s+(\d{1,15}) kB\r?$/gm)) {
     if (key !== undefined && kib !== undefined) values.set(key, Number(kib) * 1024);
   }
   const [total, free, available] = ['MemTotal', 'MemFree', 'MemAvailable'].map((key) => values.get(key));
@@ -30,5 +35,41 @@ export function parseMeminfo(output: ProbeOutput | undefined): Fact<MemoryFacts>
     slabBytes: values.get('Slab') ?? 0,
     swapTotalBytes: values.get('SwapTotal') ?? 0,
     swapFreeBytes: values.get('SwapFree') ?? 0,
+    lines: linesFrom(values, text),
   });
+}
+
+function linesFrom(values: ReadonlyMap<string, number>, text: string): MemoryLines {
+  const line = (key: string): Fact<number> => {
+    const bytes = values.get(key);
+    return bytes === undefined ? unknown(`meminfo lists no ${key}`) : known(bytes);
+  };
+  /** The sum of all, where each is listed; those of `more` count where they are. */
+  const sum = (keys: readonly string[], more: readonly string[] = []): Fact<number> => {
+    const missing = keys.find((key) => !values.has(key));
+    if (missing !== undefined) return unknown(`meminfo lists no ${missing}`);
+    return known([...keys, ...more].reduce((bytes, key) => bytes + (values.get(key) ?? 0), 0));
+  };
+  const files = sum(['Cached', 'Buffers']);
+  const kept = sum(['Shmem', 'Dirty', 'Writeback']);
+  return {
+    cachedBytes: line('Cached'),
+    buffersBytes: line('Buffers'),
+    cleanBytes: !files.known ? files : !kept.known ? kept : known(Math.max(0, files.value - kept.value)),
+    dirtyBytes: sum(['Dirty', 'Writeback']),
+    sharedBytes: line('Shmem'),
+    slabBytes: line('Slab'),
+    slabReclaimableBytes: line('SReclaimable'),
+    anonymousBytes: line('AnonPages'),
+    // Percpu came with Linux 4.20, SecPageTables with 6.1.
+    kernelBytes: sum(['KernelStack', 'PageTables'], ['SecPageTables', 'Percpu', 'VmallocUsed']),
+    hugeBytes: line('Hugetlb'),
+    lockedBytes: line('Mlocked'),
+    swapTotalBytes: line('SwapTotal'),
+    swapFreeBytes: line('SwapFree'),
+    swapCachedBytes: line('SwapCached'),
+    cmaTotalBytes: line('CmaTotal'),
+    cmaFreeBytes: line('CmaFree'),
+    pressure: parsePressure(text),
+  };
 }

@@ -1,3 +1,5 @@
+import type { GpuTrouble } from '../../domain/facts.ts';
+
 /**
  * sh: `smi ARGUMENTS` runs nvidia-smi under a timeout of its own, since a wedged GPU hangs it; 124 or 137 says
  * that it hung. stdout and stderr come together, as some of its errors are on the one and some on the other.
@@ -8,23 +10,41 @@ smi() {
 }
 `;
 
-/** What nvidia-smi's text and exit code mean, or undefined where it said nothing that we know for an error. */
-export function smiTrouble(text: string, code: number): string | undefined {
-  if (code === 124 || code === 137) return 'nvidia-smi gave no answer in 5 s';
-  if (/command not found|nvidia-smi: not found|No such file or directory/.test(text) || code === 127) {
-    return 'nvidia-smi is not installed';
+const DMESG = "sudo dmesg | grep -iE 'nvrm|xid'";
+
+/** What nvidia-smi's text and exit code mean, and the way out; undefined where it said nothing that we know for an error. */
+export function smiTrouble(text: string, code: number): Omit<GpuTrouble, 'seen'> | undefined {
+  const is = (kind: GpuTrouble['kind'], why: string, remedy: string) => ({ kind, why, remedy });
+  if (code === 124 || code === 137) {
+    const remedy = `see what the driver says: ${DMESG}; a hung driver ends only with a restart`;
+    return is('hangs', 'nvidia-smi gave no answer in 5 s', remedy);
   }
-  if (/couldn't communicate with the NVIDIA driver/.test(text)) return 'the NVIDIA driver is not loaded';
+  if (/command not found|nvidia-smi: not found|No such file or directory/.test(text) || code === 127) {
+    return is('no-tool', 'nvidia-smi is not installed', 'install the NVIDIA driver with its tools');
+  }
+  if (/couldn't communicate with the NVIDIA driver/.test(text)) {
+    const remedy = `load it: sudo modprobe nvidia; why it does not load: ${DMESG}`;
+    return is('no-driver', 'the NVIDIA driver is not loaded', remedy);
+  }
   if (/Driver\/library version mismatch/.test(text)) {
-    return 'the NVIDIA driver was updated and the host was not restarted since';
+    const why = 'the NVIDIA driver was updated and the host was not restarted since';
+    return is('version-mismatch', why, 'restart the host');
   }
   if (/Failed to initialize NVML/.test(text)) {
     const why = /Failed to initialize NVML: ?([^\n]*)/.exec(text)?.[1]?.trim();
-    return `nvidia-smi cannot reach the GPU: ${why || 'no reason given'}`;
+    return is(
+      'devices-withdrawn',
+      `nvidia-smi cannot reach the GPU: ${why || 'no reason given'}`,
+      'inside a container: create it anew, the host itself is fine; on the host: restart it',
+    );
   }
-  if (/No devices were found/.test(text)) return 'the driver is loaded and found no GPU';
+  if (/No devices were found/.test(text)) {
+    const remedy = `see why it did not come up: ${DMESG}; a GB10 needs the open kernel module`;
+    return is('no-devices', 'the driver is loaded and found no GPU', remedy);
+  }
   if (/is not a valid field to query/.test(text)) {
-    return `this nvidia-smi does not know ${/Field "([^"]*)"/.exec(text)?.[1] ?? 'a field that was asked for'}`;
+    const field = /Field "([^"]*)"/.exec(text)?.[1] ?? 'a field that was asked for';
+    return is('unreadable', `this nvidia-smi does not know ${field}`, 'update the NVIDIA driver');
   }
   return undefined;
 }

@@ -9,6 +9,12 @@ export function gaveNothing(output: ProbeOutput | undefined, what: string) {
   return unknown(`${what}: ${said || `nothing to read (exit ${output.code})`}`);
 }
 
+/** What a probe printed up to its last line end: a line that was cut off may end in half a number. */
+export function wholeLines(output: ProbeOutput | undefined): string {
+  const text = output?.stdout ?? '';
+  return text.slice(0, text.lastIndexOf('\n') + 1);
+}
+
 /** Lines of a text without the empty ones; carriage returns dropped. */
 export function linesOf(text: string): readonly string[] {
   return text.split(/\r?\n/).filter((line) => line !== '');

@@ -1,7 +1,7 @@
 import { type Fact, known, unknown } from '../../domain/facts.ts';
 import type { ProbeOutput } from '../../domain/probe.ts';
 import { lostGpu, mebibytes, smiTrouble, splitRow } from './nvidia-smi.ts';
-import { firstLine, headAndRest, printable, wholeNumber } from './output.ts';
+import { firstLine, headAndRest, printable, wholeLines, wholeNumber } from './output.ts';
 
 export type ProcessRow = {
   readonly pid: number;
@@ -21,12 +21,19 @@ export type ProcessDetails = {
   readonly environmentReadable: boolean;
 };
 
-export type UnitState = { readonly restart: string; readonly mainPid: number };
+export type UnitState = {
+  readonly restart: string;
+  readonly mainPid: number;
+  /** Sockets, timers and paths that start it. */
+  readonly triggeredBy: readonly string[];
+};
 
 /** What the processes probe brought back, sorted but not yet judged. */
 export type ProcessReading = {
   readonly rows: ReadonlyMap<number, ProcessRow>;
   readonly details: ReadonlyMap<number, ProcessDetails>;
+  /** Arguments of processes above those. */
+  readonly parents: ReadonlyMap<number, readonly string[]>;
   /** Bytes on all GPUs by pid; a value that nvidia-smi does not tell is undefined. */
   readonly gpuBytes: Fact<ReadonlyMap<number, number | undefined>>;
   /** By unit name; units of this user's own manager as `user:NAME`. */
@@ -36,13 +43,15 @@ export type ProcessReading = {
   readonly uptimeSeconds: number | undefined;
   readonly ticksPerSecond: number;
   readonly ownCgroup: readonly string[];
+  /** Name of the rank of ours in whose environment a process was started. */
+  readonly marks: ReadonlyMap<number, string>;
 };
 
 /** Lines of the processes probe → ProcessReading; unknown when not even /proc was read. */
 export function readProcesses(output: ProbeOutput | undefined): Fact<ProcessReading> {
   if (output === undefined) return unknown('this part of the look brought nothing back');
   const tagged = new Map<string, string[]>();
-  for (const line of output.stdout.split('\n')) {
+  for (const line of wholeLines(output).split('\n')) {
     const [tag, rest] = headAndRest(line);
     if (!/^[A-Z]$/.test(tag)) continue;
     const list = tagged.get(tag);
@@ -66,6 +75,12 @@ export function readProcesses(output: ProbeOutput | undefined): Fact<ProcessRead
   return known({
     rows,
     details: readDetails(of('C'), of('X')),
+    parents: new Map(
+      of('Y').map((line) => {
+        const [pid, text] = headAndRest(line);
+        return [Number(pid), argumentsOf(text)] as const;
+      }),
+    ),
     gpuBytes: readApps(of('R')[0], of('A')),
     units: new Map([...readUnits(of('U'), ''), ...readUnits(of('V'), 'user:')]),
     unitTrouble: unitTrouble(of('U'), of('V')),
@@ -78,7 +93,14 @@ export function readProcesses(output: ProbeOutput | undefined): Fact<ProcessRead
     uptimeSeconds: uptime !== undefined && uptime > 0 ? uptime : undefined,
     ticksPerSecond: ticks !== undefined && ticks > 0 ? ticks : 100,
     ownCgroup: of('O'),
+    marks: new Map(of('M').flatMap(markOf)),
   });
+}
+
+/** "4711 /home/…/.firstlight/<machine-id>/ranks/qwen-r1/" → the rank's name. */
+function markOf(line: string): readonly (readonly [number, string])[] {
+  const match = /^(\d+) \S.*\/\.firstlight\/[^/]+\/ranks\/([A-Za-z0-9][A-Za-z0-9_.-]*)\/?$/.exec(line);
+  return match?.[1] === undefined || match[2] === undefined ? [] : [[Number(match[1]), match[2]]];
 }
 
 function processRow(line: string): readonly ProcessRow[] {
@@ -114,15 +136,19 @@ function readDetails(
     const [readable, text] = headAndRest(rest);
     details.set(Number(pid), {
       cgroup: lines.get(Number(pid)) ?? [],
-      // A program that renames itself pads its line; empty arguments in between are real.
-      args: text
-        .replace(/[\x01\s]+$/, '')
-        .split('\x01')
-        .map(printable),
+      args: argumentsOf(text),
       environmentReadable: readable === '1',
     });
   }
   return details;
+}
+
+/** A program that renames itself pads its line; empty arguments in between are real. */
+function argumentsOf(text: string): readonly string[] {
+  return text
+    .replace(/[\x01\s]+$/, '')
+    .split('\x01')
+    .map(printable);
 }
 
 /**
@@ -138,16 +164,17 @@ export function readApps(
   const text = lines.join('\n');
   const perGpu = new Map<string, { readonly pid: number; readonly bytes: number | undefined }>();
   for (const line of lines) {
-    const [pidText, uuid = '', memory] = splitRow(line, 4);
+    const [pidText, uuid = '', memory, name] = splitRow(line, 4);
     const pid = wholeNumber(pidText);
-    if (pid === undefined) continue;
+    // A row that was cut off may end in half a number.
+    if (pid === undefined || name === undefined || line.split(',').length < 4) continue;
     const key = `${pid} ${uuid}`;
     const bytes = mebibytes(memory);
     const before = perGpu.get(key)?.bytes;
     perGpu.set(key, { pid, bytes: bytes === undefined ? before : Math.max(bytes, before ?? 0) });
   }
   if (perGpu.size === 0) {
-    const trouble = smiTrouble(text, exit) ?? lostGpu(text);
+    const trouble = smiTrouble(text, exit)?.why ?? lostGpu(text);
     if (trouble !== undefined) return unknown(trouble);
     if (text.includes('[Insufficient Permissions]')) {
       return unknown('nvidia-smi may not name the processes on this GPU');
@@ -162,7 +189,7 @@ export function readApps(
   return known(sums);
 }
 
-/** Blocks of "Id=…", "Restart=…", "MainPID=…" → state by unit. */
+/** Blocks of "Id=…", "Restart=…", "MainPID=…", "TriggeredBy=…" → state by unit. */
 function readUnits(lines: readonly string[], prefix: string): readonly (readonly [string, UnitState])[] {
   const found: [string, UnitState][] = [];
   let block = new Map<string, string>();
@@ -170,12 +197,18 @@ function readUnits(lines: readonly string[], prefix: string): readonly (readonly
     const id = block.get('Id');
     const restart = block.get('Restart');
     if (id !== undefined && restart !== undefined) {
-      found.push([`${prefix}${id}`, { restart, mainPid: wholeNumber(block.get('MainPID')) ?? 0 }]);
+      const triggeredBy = (block.get('TriggeredBy') ?? '')
+        .split(' ')
+        .filter((name) => /\.(socket|timer|path)$/.test(name));
+      found.push([
+        `${prefix}${id}`,
+        { restart, mainPid: wholeNumber(block.get('MainPID')) ?? 0, triggeredBy: triggeredBy.map(printable) },
+      ]);
     }
     block = new Map();
   };
   for (const line of lines) {
-    const match = /^(Id|Restart|MainPID)=(.*)$/.exec(line);
+    const match = /^(Id|Restart|MainPID|TriggeredBy)=(.*)$/.exec(line);
     // systemd parts units by an empty line; a key that comes again does as well.
     if (match?.[1] === undefined || block.has(match[1])) close();
     if (match?.[1] !== undefined) block.set(match[1], match[2] ?? '');

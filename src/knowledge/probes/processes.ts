@@ -13,6 +13,8 @@ const LARGE_KIB = 256 * 1024;
  *     C pid cgroup line     X pid environ-readable arguments         the ones that matter; arguments end in \001
  *     L listening socket                                             see ports.ts
  *     R code                A compute-apps row                       from nvidia-smi
+ *     Y pid arguments                                                their parents, three generations up
+ *     M pid folder                                                   the mark of a rank of ours, by its environment
  *     U|V key=value         systemd's view of their units: the system's, this user's own
  *     W uid name            E                                        users; the end was reached
  *
@@ -78,6 +80,25 @@ printf '%s\n' "$apps" | head -n 2000 | cut -c 1-500 | sed 's/^/A /'
 second=$(details "$(printf '%s\n' "$apps" | sed -n 's/^\([0-9][0-9]*\),.*/\1/p' | head -n 200 | tr '\n' ' ')")
 printf '%s\n' "$second"
 seen="$seen $(printf '%s\n' "$second" | awk '$1 == "X" {printf " %s", $2}')"
+# The runner of a rank marks all that it starts: whatever outlives it is known by that.
+for f in $(cd "$R/proc" && grep -lzF FIRSTLIGHT_RANK= $(for p in $seen; do printf '%s/environ ' "$p"; done) /dev/null 2>/dev/null); do
+  printf 'M %s %s\n' "${'$'}{f%/environ}" "$(tr '\000-\037' '\n                               ' <"$R/proc/$f" | sed -n 's/^FIRSTLIGHT_RANK=//p' | head -n 1)"
+done 2>/dev/null
+# Three generations above each: what starts it again may be among them.
+for p in $(printf '%s\n' "$table" | awk -v seen="$seen" '
+  $1 == "P" { up[$2] = $3 }
+  END {
+    n = split(seen, all, " ")
+    for (i = 1; i <= n; i++) known[all[i]] = 1
+    for (i = 1; i <= n; i++) {
+      p = all[i]
+      for (d = 0; d < 3 && (p in up) && up[p] > 1; d++) { p = up[p]; if (!(p in known)) { known[p] = 1; print p } }
+    }
+  }' | head -n 100); do
+  printf 'Y %s ' "$p"
+  head -c 1000 "$R/proc/$p/cmdline" | tr '\000-\037\177' '\001                                '
+  echo
+done 2>/dev/null
 # Name of the unit from the right end of each cgroup path; docker's and podman's scopes are no services.
 units() {
   printf '%s\n%s\n' "$first" "$second" | awk -v own="$1" '$1 == "C" {
@@ -94,7 +115,7 @@ set -f
 shown=
 set -- $(units '')
 if [ $# -gt 0 ] && command -v systemctl >/dev/null 2>&1; then
-  shown=$(systemctl show -p Id,Restart,MainPID "$@" 2>&1 | sed 's/^/U /')
+  shown=$(systemctl show -p Id,Restart,MainPID,TriggeredBy "$@" 2>&1 | sed 's/^/U /')
 fi
 set -- $(units "$uid")
 if [ $# -gt 0 ] && command -v systemctl >/dev/null 2>&1; then
@@ -102,7 +123,7 @@ if [ $# -gt 0 ] && command -v systemctl >/dev/null 2>&1; then
   [ -n "$XDG_RUNTIME_DIR" ] || XDG_RUNTIME_DIR="$R/run/user/$uid"
   export XDG_RUNTIME_DIR
   shown="$shown
-$(systemctl --user show -p Id,Restart,MainPID "$@" 2>&1 | sed 's/^/V /')"
+$(systemctl --user show -p Id,Restart,MainPID,TriggeredBy "$@" 2>&1 | sed 's/^/V /')"
 fi
 set +f
 printf '%s\n' "$shown"
