@@ -74,6 +74,12 @@ export const recipeSchema = z.strictObject({
         .default('auto')
         .describe('share of the memory that the engine may take, 0 to 1'),
       reserve: size.default(6 * 2 ** 30).describe('left free on every node, such as 6GiB'),
+      guard: z
+        .union([z.literal('off'), size])
+        .optional()
+        .describe(
+          'a rank is stopped on its node before less than this is available there; half the reserve if left out, off for no guard',
+        ),
     })
     .prefault({}),
   run: z.discriminatedUnion('in', [

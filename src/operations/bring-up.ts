@@ -166,7 +166,7 @@ async function work(up: BringUp, before: Progress, next: Plan, facts: readonly N
       ),
     );
   const progress = { ...before, attempt: before.attempt + 1 };
-  const unstarted = await launch(up, progress.attempt, phase.services);
+  const unstarted = await launch(up, progress.attempt, phase.services, next.recipe);
   if (unstarted !== undefined) return ended(unstarted);
   return prove(up, progress, { plan: next, services: phase.services, facts, served: false });
 }

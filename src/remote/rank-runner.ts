@@ -1,4 +1,5 @@
 import { type Ran, script, type Unreachable, type Word } from '../domain/command.ts';
+import { type GuardRecord, type GuardReserve, parseGuard } from '../domain/guard.ts';
 import type { Service } from '../domain/plan.ts';
 import { quote, quotePlainly } from '../domain/quote.ts';
 import type { Host, RunOptions } from './host.ts';
@@ -6,7 +7,13 @@ import { pause } from './limit.ts';
 import { FOLLOW_SCRIPT, SERVING_SCRIPT, STOP_SCRIPT, startScript } from './rank-scripts.ts';
 
 /** What a start needs to know beyond the service. */
-export type RankStart = { readonly run: string; readonly attempt: number; readonly startedAt: string };
+export type RankStart = {
+  readonly run: string;
+  readonly attempt: number;
+  readonly startedAt: string;
+  /** Memory that must stay available, or the rank is stopped; no guard where it is left out. */
+  readonly guard?: GuardReserve;
+};
 
 /**
  * Starts a rank in a session of its own, which outlives the connection. Exit 0 with `started`, with `already` when
@@ -36,7 +43,7 @@ export function startRank(
   const env: Record<string, Word> = Object.fromEntries(
     secrets.map(({ variable, secret }) => [variable, { secret }]),
   );
-  return host.run(script(startScript(files), [service.name, service.in], { env, timeoutSeconds: 60 }), {
+  return host.run(script(startScript(files), [service.name, service.in, ...guardWords(start)], { env, timeoutSeconds: 60 }), {
     signal,
   });
 }
@@ -49,6 +56,8 @@ export type FollowOptions = {
     readonly epochSeconds: number | undefined;
     readonly availableBytes: number | undefined;
   }) => void;
+  /** Whenever the rank's guard has put down something new. */
+  readonly guard?: (record: GuardRecord) => void;
 };
 
 export type Followed =
@@ -63,7 +72,7 @@ export async function followRank(
   host: Host,
   name: string,
   fromByte: number,
-  { signal, lines, beat }: FollowOptions,
+  { signal, lines, beat, guard }: FollowOptions,
 ): Promise<Followed> {
   checkName(name);
   let bytes = fromByte;
@@ -75,6 +84,8 @@ export async function followRank(
   const hear = (line: string): void => {
     const [kind, first, second] = line.split(' ');
     if (kind === 'B') beat({ epochSeconds: numberIf(first), availableBytes: bytesOf(second) });
+    const record = kind === 'W' ? parseGuard(line.slice(2)) : undefined;
+    if (record !== undefined) guard?.(record);
     if (kind === 'X') end = { code: numberIf(first) ?? 255, size: numberIf(second) ?? 0 };
     if (kind === 'G') end = { code: undefined, size: numberIf(first) ?? 0 };
   };
@@ -110,6 +121,13 @@ export function stopRank(
 export function markServing(host: Host, name: string, iso: string, { signal }: RunOptions): Promise<Ran> {
   checkName(name);
   return host.run(script(SERVING_SCRIPT, [name, iso], { timeoutSeconds: 20 }), { signal });
+}
+
+/** The reserve in KiB, and whether the guard may take less on a small host. */
+function guardWords({ guard }: RankStart): readonly string[] {
+  return guard === undefined
+    ? ['off', 'set']
+    : [String(Math.ceil(guard.reserveBytes / 1024)), guard.set ? 'set' : 'auto'];
 }
 
 function recordOf(service: Service, { run, attempt, startedAt }: RankStart): object {

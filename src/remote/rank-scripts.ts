@@ -1,4 +1,5 @@
 import { NODE_FOLDER_SH } from '../domain/node-folder.ts';
+import { GUARD } from './guard-script.ts';
 
 /**
  * Shell text that knows a rank's folder. Pids, sessions and signals are the kernel's, whatever the root prefix:
@@ -20,7 +21,10 @@ C=docker; case $(cat "$d/container" 2>/dev/null) in "podman "*) C=podman;; esac
 runs() { [ "$("$C" inspect -f '{{.State.Running}}' "firstlight-$1" </dev/null 2>/dev/null)" = true ]; }
 `;
 
-/** $1 name, $2 docker, podman or process. Prints `started`, `already` or `attached`. Files come as here-documents behind `FILES`. */
+/**
+ * $1 name, $2 docker, podman or process, $3 the guard's reserve in KiB or `off`, $4 whether it is `auto` or `set`. Prints
+ * `started`, `already` or `attached`. Files come as here-documents behind `FILES`.
+ */
 export function startScript(files: string): string {
   return `${RANK_COMMON_SH}
 umask 077
@@ -32,6 +36,7 @@ if ! mkdir "$d" 2>/dev/null; then
   if busy; then echo already; exit 0; fi
   if [ "$2" != process ] && [ -f "$d/container" ] && runs "$1"; then how=attach; rm -f "$d/exit" "$d/runner"
   else
+    if same_boot && lives "$d/guard"; then kill "$p" 2>/dev/null; fi
     n=1; while [ -e "$d~$n" ]; do n=$((n+1)); done
     mv "$d" "$d~$n" && mkdir "$d" || { echo "the claim $d cannot be renewed" >&2; exit 1; }
     [ "$2" = process ] || "$2" rm -f "firstlight-$1" </dev/null >/dev/null 2>&1
@@ -47,8 +52,11 @@ fi
 cat >"$d/run.sh" <<'FIRSTLIGHT_RUN'
 ${RUNNER}
 FIRSTLIGHT_RUN
+cat >"$d/guard.sh" <<'FIRSTLIGHT_GUARD'
+${GUARD}
+FIRSTLIGHT_GUARD
 if command -v setsid >/dev/null 2>&1; then S=setsid; else S=nohup; fi
-$S sh "$d/run.sh" "$1" "$2" $how </dev/null >/dev/null 2>"$d/runner.err" &
+$S sh "$d/run.sh" "$1" "$2" $how "$3" "$4" </dev/null >/dev/null 2>"$d/runner.err" &
 i=0; while ! [ -e "$d/runner" ] && [ $i -lt 50 ]; do nap; i=$((i+1)); done
 [ -e "$d/runner" ] || { echo "the rank runner did not start" >&2; cat "$d/runner.err" >&2; exit 1; }
 rm -f "$d/starting"
@@ -56,7 +64,7 @@ rm -f "$d/starting"
 `;
 }
 
-/** Holds one rank: $1 name, $2 docker, podman or process, $3 start or attach; the engine itself comes through $3 engine. */
+/** Holds one rank: $1 name, $2 docker, podman or process, $3 start or attach, $4 and $5 for its guard; the engine itself comes through $3 engine. */
 const RUNNER = String.raw`#!/bin/sh
 # firstlight's rank runner: starts the rank, writes its log and its exit code. See command.sh for the rank itself.
 ${RANK_COMMON_SH}
@@ -73,7 +81,14 @@ fi
 trap ':' HUP TERM
 echo "$$ $(ticks $$)" >runner.new && mv runner.new runner
 end() { echo "$1" >exit.new && mv exit.new exit; exit 0; }
+# In a session of its own, so that it outlives this runner, and no stop of the rank's session meets it.
+guard() {
+  [ "$4" != off ] && ! lives guard || return 0
+  if command -v setsid >/dev/null 2>&1; then S=setsid; else S=nohup; fi
+  $S sh guard.sh "$1" "$2" "$4" "$5" </dev/null >/dev/null 2>guard.err &
+}
 if [ "$2" = process ]; then
+  guard "$@"
   # In the background, since sh writes "Terminated" into the log of a foreground job that a signal ended.
   sh run.sh "$1" "$2" engine >>log 2>&1 </dev/null & e=$!
   while :; do wait $e; code=$?; kill -0 $e 2>/dev/null || end $code; done
@@ -83,6 +98,7 @@ C=$2
 if [ "$3" = start ]; then
   sh command.sh >/dev/null 2>run.err </dev/null || { code=$?; cat run.err >>log; end $code; }
 fi
+guard "$@"
 follow() {
   have=$(wc -c <log)
   if [ $((have)) = 0 ]; then "$C" logs -f --timestamps "$c" >>log 2>&1 </dev/null
@@ -174,12 +190,14 @@ if [ -f "$d/container" ]; then
   "$C" rm -f "firstlight-$1" </dev/null >/dev/null 2>&1
 fi
 rm -f "$d/secrets.env"
+# It would see within a second that its rank is gone.
+if same_boot && lives "$d/guard"; then kill "$p" 2>/dev/null; fi
 echo stopped
 `;
 
 /**
  * $1 name, $2 first byte. stdout: the log from that byte on, as it grows. stderr: `B <epoch> <MemAvailable kB>` each
- * second, at the end `X <code> <bytes of the log>`, or `G <bytes>` when the runner is gone without a word.
+ * second, `W <guard.json>` whenever the guard has written something new, at the end `X <code> <bytes of the log>`, or `G <bytes>` when the runner is gone without a word.
  */
 export const FOLLOW_SCRIPT = String.raw`${RANK_COMMON_SH}
 [ -f "$d/log" ] || { echo "G 0" >&2; exit 0; }
@@ -194,11 +212,18 @@ beat() {
   a=; while read -r k v u; do [ "$k" = MemAvailable: ] && { a=$v; break; }; done <"$R/proc/meminfo"
   printf 'B %s %s\n' "$(date +%s.%N)" "$a" >&2
 }
-n=0
+watched() { g=; { read -r g <"$d/guard.json"; } 2>/dev/null; [ "$g" = "$was" ] || { was=$g; printf 'W %s\n' "$g" >&2; }; }
+n=0 was=
 while :; do
-  if [ -s "$d/exit" ]; then read -r c <"$d/exit"; nap; printf 'X %s %s\n' "$c" "$(size)" >&2; exit 0; fi
+  if [ -s "$d/exit" ]; then
+    # A guard that ended it has its last word still to write.
+    i=0; while [ -e "$d/guard.stop" ] && lives "$d/guard" && [ $i -lt 30 ]; do nap; i=$((i+1)); done
+    watched
+    read -r c <"$d/exit"; nap; printf 'X %s %s\n' "$c" "$(size)" >&2; exit 0
+  fi
   if [ $n = 0 ]; then
     beat || exit 1
+    watched
     kill -0 $t 2>/dev/null || exit 1
     if ! alive && ! [ -s "$d/exit" ]; then nap; printf 'G %s\n' "$(size)" >&2; exit 0; fi
   fi

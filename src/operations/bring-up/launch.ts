@@ -1,4 +1,6 @@
+import { type GuardReserve, guardReserve } from '../../domain/guard.ts';
 import type { Service } from '../../domain/plan.ts';
+import type { Recipe } from '../../domain/recipe.ts';
 import { startRank } from '../../remote/rank-runner.ts';
 import type { RunEnd } from '../in-run.ts';
 import { endOf, type StepEnd, tellStep } from '../tell-step.ts';
@@ -12,12 +14,13 @@ export async function launch(
   up: BringUp,
   attempt: number,
   services: readonly Service[],
+  recipe: Recipe,
 ): Promise<RunEnd | undefined> {
   up.world.signal.throwIfAborted();
   // From here Ctrl-C detaches: all ranks are started or none.
   const whole = new AbortController().signal;
   for (const service of services.filter((one) => one.running !== true)) {
-    const started = await start(up, attempt, service, whole);
+    const started = await start(up, service, { attempt, guard: guardReserve(recipe) }, whole);
     if (started.result === 'done') continue;
     await stopAttempt(up, attempt, services, 'another rank could not be started');
     const { node, rank } = service;
@@ -36,8 +39,8 @@ export async function launch(
 
 function start(
   { world, recorder }: BringUp,
-  attempt: number,
   service: Service,
+  { attempt, guard }: { readonly attempt: number; readonly guard: GuardReserve | undefined },
   signal: AbortSignal,
 ): Promise<StepEnd> {
   const startedAt = new Date(world.clock.now()).toISOString();
@@ -54,7 +57,12 @@ function start(
       undo: 'command',
     },
     async () => {
-      const start = { run: recorder.run, attempt, startedAt };
+      const start = {
+        run: recorder.run,
+        attempt,
+        startedAt,
+        ...(guard === undefined ? {} : { guard }),
+      };
       return endOf(await startRank(world.hosts.of(node), service, start, { signal }));
     },
   );
