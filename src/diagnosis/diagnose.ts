@@ -1,5 +1,6 @@
 import type { Evidence } from '../domain/evidence.ts';
 import type { Finding, Quote } from '../domain/finding.ts';
+import { familyOf } from '../knowledge/causes.ts';
 import type { Engine } from '../knowledge/engines/engine.ts';
 import { consequences } from '../knowledge/signatures/consequences.ts';
 import { signatures } from '../knowledge/signatures/index.ts';
@@ -22,19 +23,74 @@ const QUOTES = 8;
 export function diagnose(evidence: Evidence, { final }: { readonly final: boolean }): Finding {
   const anew = restarted(evidence, final);
   if (anew !== undefined) return anew;
+  const { finding, known } = judge(evidence, final);
+  const away = hostAway(evidence, final);
+  // What the host itself had said before it went may tell more.
+  if (away !== undefined && (!known || finding.node !== away.node)) return away;
+  return finding;
+}
+
+/**
+ * The surest cause that the lines show, or `unknown` with the family; `known` says which. `serves` is whether the
+ * service is up: then only what may be said of such a one is asked.
+ */
+export function judge(
+  evidence: Evidence,
+  final: boolean,
+): { readonly finding: Finding; readonly known: boolean; readonly serves: boolean; readonly fatal: boolean } {
   const scans = scan(evidence);
   const stalled = stall(evidence);
   const view = viewOf(evidence, scans, stalled?.stage);
-  const best = signatures
-    .flatMap((signature) => signature.match(view) ?? [])
-    .filter((match) => match.confidence >= CONFIDENT)
-    .toSorted(byRank)[0];
-  const away = hostAway(evidence, final);
-  // What the host itself had said before it went may tell more.
-  if (away !== undefined && best?.node !== away.node) return away;
-  return best === undefined
-    ? unknownCause(evidence, scans, stalled, final)
-    : findingOf(evidence, scans, best, stalled?.stage, final);
+  const { serves } = view;
+  const matches = signatures
+    .filter((signature) => !serves || signature.whileServing === true)
+    .flatMap((signature) => signature.match(view) ?? []);
+  const [best, ...others] = ranked(matches);
+  if (best !== undefined && best.cause !== 'unknown') {
+    const finding = findingOf(evidence, scans, best, stalled?.stage, final);
+    const alternatives = alternativesOf(best, [...others, ...matches]);
+    return {
+      finding: alternatives.length === 0 ? finding : { ...finding, alternatives },
+      known: true,
+      serves,
+      fatal: scans.fatal,
+    };
+  }
+  const weaker = best ?? matches.toSorted((a, b) => b.confidence - a.confidence)[0];
+  const alternatives = alternativesOf(undefined, matches);
+  const family = weaker?.family ?? (weaker === undefined ? undefined : familyOf(weaker.cause));
+  const finding =
+    best === undefined
+      ? unknownCause(evidence, scans, stalled, final)
+      : findingOf(evidence, scans, best, stalled?.stage, final);
+  return {
+    finding: {
+      ...finding,
+      ...(family === undefined ? {} : { family }),
+      ...(alternatives.length === 0 ? {} : { alternatives }),
+    },
+    known: false,
+    serves,
+    fatal: scans.fatal,
+  };
+}
+
+function ranked(matches: readonly Match[]): readonly Match[] {
+  return matches.filter(({ confidence }) => confidence >= CONFIDENT).toSorted(byRank);
+}
+
+/** What else would fit, each cause once, surest first. */
+function alternativesOf(
+  best: Match | undefined,
+  others: readonly Match[],
+): readonly { readonly cause: string; readonly confidence: number }[] {
+  const told = [...(best?.alternatives ?? []), ...others.flatMap((one) => [one, ...(one.alternatives ?? [])])]
+    .map(({ cause, confidence }) => ({ cause, confidence }))
+    .filter(({ cause }) => cause !== best?.cause && cause !== 'unknown')
+    .toSorted((a, b) => b.confidence - a.confidence);
+  return told
+    .filter(({ cause }, index) => told.findIndex((other) => other.cause === cause) === index)
+    .slice(0, 5);
 }
 
 /** Whether this attempt failed: a rank ended unasked, printed a line after which it does not go on, or all stand still. */
@@ -83,16 +139,28 @@ function findingOf(
     consequences: followed(evidence, scans, match),
     advice: match.advice,
     values: match.values ?? {},
+    ...familyOfMatch(match),
+    ...(match.atFault === undefined ? {} : { atFault: match.atFault }),
   };
+}
+
+function familyOfMatch(match: Match): { readonly family?: string } {
+  const family = match.family ?? familyOf(match.cause);
+  return family === undefined ? {} : { family };
 }
 
 function quotesOf(shown: readonly Found[]): readonly Quote[] {
   const lines = shown.filter(
     (found, index) => shown.findIndex((other) => other.line === found.line) === index,
   );
-  return lines
-    .slice(0, QUOTES)
-    .map(({ rank, node, log, line }) => ({ rank, node, ...log, line: line.line, text: line.text }));
+  return lines.slice(0, QUOTES).map(({ rank, node, log, side, line }) => ({
+    rank,
+    node,
+    ...log,
+    line: line.line,
+    text: line.text,
+    ...(side === undefined ? {} : { log: side.name }),
+  }));
 }
 
 /** What the other nodes saw of it, one sentence a node and kind. */

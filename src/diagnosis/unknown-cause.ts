@@ -1,9 +1,10 @@
 import type { Evidence, RankEvidence } from '../domain/evidence.ts';
 import { type Finding, type Quote, STAGES, type Stage } from '../domain/finding.ts';
-import { consequences } from '../knowledge/signatures/consequences.ts';
 import { DURING } from './during.ts';
-import type { Scans, Telling } from './scan.ts';
+import { guessFamily } from './guess-family.ts';
+import type { Scans } from './scan.ts';
 import type { Stall } from './stall.ts';
+import { lastWords, quoteOf, type ToldLine, tellingLines } from './telling-lines.ts';
 
 const QUOTES = 10;
 const LAST_LINES = 3;
@@ -15,17 +16,13 @@ export function unknownCause(
   stalled: Stall | undefined,
   final: boolean,
 ): Finding {
-  const echoes = new Set(consequences.flatMap(({ form }) => scans.find(form).map((found) => found.line)));
-  const told = evidence.ranks
-    .flatMap((rank) => scans.telling(rank).map((line) => ({ rank, line })))
-    .filter(({ line }) => line.weight > 0 && !echoes.has(line.line))
-    .toSorted((a, b) => b.line.weight - a.line.weight || a.line.line.at - b.line.line.at);
-  const worst = told.find(({ line }) => line.weight >= 2);
-  const rank = worst?.rank ?? firstEnded(evidence) ?? hindmost(evidence);
+  const told = tellingLines(evidence, scans);
+  const worst = told.find(({ weight }) => weight >= 2) ?? (evidence.ranks.length === 0 ? told[0] : undefined);
+  const rank = worst === undefined ? (firstEnded(evidence) ?? hindmost(evidence)) : worst.rank;
   const stage = rank?.stage;
   return {
     cause: 'unknown',
-    node: rank?.node,
+    node: rank?.node ?? worst?.node,
     rank: rank?.rank,
     role: rank?.role,
     stage,
@@ -37,7 +34,16 @@ export function unknownCause(
     consequences: [],
     advice: advice(evidence, rank, stage),
     values: {},
+    ...familyOf(evidence, told),
   };
+}
+
+/** The family that the telling lines speak of, or the last words where there are none. */
+function familyOf(evidence: Evidence, told: readonly ToldLine[]): { readonly family?: string } {
+  const spoken = told.map(({ message: text, weight }) => ({ text, weight }));
+  const words = lastWords(evidence).map(({ line: { text } }) => ({ text, weight: 1 }));
+  const guess = guessFamily(spoken) ?? guessFamily(words);
+  return guess === undefined ? {} : { family: guess.family };
 }
 
 function title(rank: RankEvidence | undefined, stalled: Stall | undefined, erred: boolean): string {
@@ -61,28 +67,34 @@ function firstEnded(evidence: Evidence): RankEvidence | undefined {
 }
 
 function hindmost(evidence: Evidence): RankEvidence | undefined {
-  return evidence.ranks.toSorted((a, b) => STAGES.indexOf(a.stage) - STAGES.indexOf(b.stage))[0];
+  const spoken = evidence.ranks.filter(({ lines }) => lines.length > 0);
+  return (spoken.length > 0 ? spoken : evidence.ranks).toSorted(
+    (a, b) => STAGES.indexOf(a.stage) - STAGES.indexOf(b.stage),
+  )[0];
 }
 
 /** The weightiest lines, then the last words of the rank that failed; in the order they came. */
 function quotes(
   evidence: Evidence,
-  told: readonly { readonly rank: RankEvidence; readonly line: Telling }[],
+  told: readonly ToldLine[],
   failed: RankEvidence | undefined,
 ): readonly Quote[] {
-  const chosen = told.slice(0, QUOTES - LAST_LINES).map(({ rank, line }) => ({ rank, line: line.line }));
-  const failedFirst = evidence.ranks.toSorted((a, b) => Number(b === failed) - Number(a === failed));
-  for (const rank of failedFirst) {
-    const count = rank === failed || evidence.ranks.length === 1 ? LAST_LINES : 1;
-    const last = rank.lines.slice(-40).filter((one) => one.text.trim() !== '');
-    for (const line of last.slice(-count)) {
-      if (!chosen.some((one) => one.line === line)) chosen.push({ rank, line });
-    }
-  }
+  const chosen = told.slice(0, QUOTES - LAST_LINES).map(({ rank, node, log, line }) => ({
+    node,
+    rank: log === undefined ? (rank?.rank ?? -1) : -1,
+    log,
+    line,
+  }));
+  const alone = evidence.ranks.length === 1;
+  for (const word of [
+    ...lastWords(evidence, LAST_LINES).filter(({ rank }) => rank === failed?.rank || alone),
+    ...lastWords(evidence, 1).filter(({ rank }) => rank !== failed?.rank),
+  ])
+    if (!chosen.some(({ line }) => line === word.line)) chosen.push(word);
   return chosen
     .slice(0, QUOTES)
-    .toSorted((a, b) => a.line.at - b.line.at || a.rank.rank - b.rank.rank || a.line.line - b.line.line)
-    .map(({ rank, line }) => ({ rank: rank.rank, node: rank.node, line: line.line, text: line.text }));
+    .toSorted((a, b) => a.line.at - b.line.at || a.rank - b.rank || a.line.line - b.line.line)
+    .map(({ node, rank, log, line }) => quoteOf(node, rank, log, line));
 }
 
 function advice(

@@ -18,6 +18,8 @@ export type RankEvidence = {
   readonly ended:
     | { readonly code: number | undefined; readonly requested: boolean; readonly at: number }
     | undefined;
+  /** No log of this rank was handed over: that it is silent says nothing. */
+  readonly unseen?: true;
 };
 
 /** What a log is: a rank's own, or what stands beside it. */

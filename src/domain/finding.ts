@@ -10,6 +10,8 @@ export type Quote = {
   readonly node: string;
   readonly line: number;
   readonly text: string;
+  /** Name of the log where it is no rank's. */
+  readonly log?: string;
 };
 
 /** Why it failed. `cause` is a slug of the closed list in docs/causes.md, or `unknown`. */
@@ -33,6 +35,12 @@ export type Finding = {
   readonly advice: readonly string[];
   /** Values taken from the evidence: address, port, flag, path … */
   readonly values: Readonly<Record<string, string>>;
+  /** Letter of the family in docs/causes.md, where at least that is known. */
+  readonly family?: string;
+  /** Where the fault lies when it is no single node. */
+  readonly atFault?: 'both' | 'launcher' | 'network' | 'client' | 'none';
+  /** Other causes that the evidence would fit, likeliest first. */
+  readonly alternatives?: readonly { readonly cause: string; readonly confidence: number }[];
 };
 
 /** A cure that was chosen: what it edits in the recipe (nothing: look again), and what it costs the user. */

@@ -1,0 +1,150 @@
+import type { Evidence, LaunchFacts, LogLine, RankEvidence, SideLog } from '../domain/evidence.ts';
+import type { NodeFacts } from '../domain/facts.ts';
+import { type EngineName, type Recipe, recipeSchema } from '../domain/recipe.ts';
+import { engines } from '../knowledge/engines/index.ts';
+import { type NamedLog, rankInLog, readLogName, severalNodesIn } from './log-names.ts';
+import { newTracker, trackLine } from './stages.ts';
+
+/** A log with its name, as somebody hands it over. */
+export type HandedLog = {
+  readonly name: string;
+  readonly lines: readonly LogLine[];
+  /** When it last changed, ms. */
+  readonly changedAt: number;
+  /** Its rank, where whoever named it said so. */
+  readonly rank?: number | undefined;
+};
+
+/** What is told beside the logs. */
+export type Told = {
+  readonly before: readonly NodeFacts[];
+  readonly launched: readonly LaunchFacts[];
+  /** Exit codes of ranks, by the names of their logs. */
+  readonly exits: ReadonlyMap<string, number>;
+};
+
+export const NOTHING_TOLD: Told = { before: [], launched: [], exits: new Map() };
+
+type Seated = { readonly log: HandedLog; readonly named: NamedLog; readonly rank: number };
+
+/**
+ * Logs of an attempt that somebody else launched, as evidence: which are ranks' and which stand beside them, told by
+ * their names and, where a name is only a node's, by what they say. A pair of which one log is missing gets an empty
+ * one in its place, so that the missing node can be named.
+ */
+export function offlineEvidence(
+  logs: readonly HandedLog[],
+  {
+    engine,
+    now,
+    told = NOTHING_TOLD,
+  }: { readonly engine: EngineName; readonly now: number; readonly told?: Told },
+): Evidence {
+  const named = logs.map((log) => ({ log, named: readLogName(log.name) }));
+  const ranked = seated(named.filter(({ named: { kind } }) => kind === 'rank'));
+  const sides = named.filter(({ named: { kind } }) => kind !== 'rank');
+  const ranks = [
+    ...ranked.map(({ log, rank }) => rankOf(log, rank, engine, told)),
+    ...missing(ranked, now),
+  ].toSorted((a, b) => a.rank - b.rank);
+  return {
+    engine,
+    recipe: handLaunched(engine, Math.max(1, ranks.length)),
+    services: [],
+    ranks,
+    before: told.before,
+    after: [],
+    side: sides.map(
+      ({ log, named: { kind, of } }): SideLog => ({
+        name: log.name,
+        kind,
+        node: of === undefined ? undefined : nodeNamed(of, ranks),
+        lines: log.lines,
+      }),
+    ),
+    launched: told.launched,
+    now,
+  };
+}
+
+/** Gives each rank's log its number: what its name or its lines say, else the order. */
+function seated(logs: readonly { readonly log: HandedLog; readonly named: NamedLog }[]): readonly Seated[] {
+  const wanted = logs.map(({ log, named }) => ({
+    log,
+    named,
+    rank: log.rank ?? named.rank ?? (logs.length > 1 ? rankInLog(log.lines) : undefined),
+  }));
+  const taken = new Set<number>();
+  const sure = wanted.map((one) => {
+    if (one.rank === undefined || taken.has(one.rank)) return { ...one, rank: undefined };
+    taken.add(one.rank);
+    return one;
+  });
+  return sure.map(({ log, named, rank }) => {
+    if (rank !== undefined) return { log, named, rank };
+    let next = 0;
+    while (taken.has(next)) next += 1;
+    taken.add(next);
+    return { log, named, rank: next };
+  });
+}
+
+function rankOf(
+  { name, lines, changedAt }: HandedLog,
+  rank: number,
+  engine: EngineName,
+  told: Told,
+): RankEvidence {
+  const tracker = newTracker(engines[engine], [{ rank }], changedAt);
+  for (const line of lines) trackLine(tracker, rank, line);
+  const { stage, percent } = tracker.of(rank);
+  const code = told.exits.get(name);
+  return {
+    rank,
+    role: rank === 0 ? 'head' : 'worker',
+    node: name,
+    lines,
+    stage,
+    percent,
+    movedAt: changedAt,
+    ended: code === undefined ? undefined : { code, requested: false, at: lines.at(-1)?.at ?? changedAt },
+  };
+}
+
+/** The other half of a pair of which only one log was handed over. */
+function missing(ranked: readonly Seated[], now: number): readonly RankEvidence[] {
+  const [only] = ranked;
+  if (only === undefined || ranked.length > 1) return [];
+  if (only.rank === 0 && !severalNodesIn(only.log.lines)) return [];
+  const rank = only.rank === 0 ? 1 : 0;
+  const role = rank === 0 ? 'head' : 'worker';
+  return [
+    {
+      rank,
+      role,
+      node: role,
+      lines: [],
+      stage: 'start',
+      percent: undefined,
+      movedAt: now,
+      ended: undefined,
+      unseen: true,
+    },
+  ];
+}
+
+function nodeNamed(of: string, ranks: readonly RankEvidence[]): string | undefined {
+  return ranks.find(({ node, role }) => node === of || role === of)?.node;
+}
+
+/** What can be said of the recipe of a job that was launched by hand: its engine and its size. */
+function handLaunched(engine: EngineName, nodes: number): Recipe {
+  return recipeSchema.parse({
+    recipe: 'by-hand',
+    model: 'unknown',
+    path: '/unknown',
+    engines: [engine],
+    layout: { nodes, tensor: nodes },
+    run: { in: 'process' },
+  });
+}

@@ -1,0 +1,65 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { fileLines } from '../../src/diagnosis/file-lines.ts';
+import { offlineEvidence } from '../../src/diagnosis/offline.ts';
+import { recogniseEngine } from '../../src/diagnosis/recognise-engine.ts';
+import { type Verdict, verdictOf } from '../../src/diagnosis/verdict.ts';
+import type { Evidence, LogLine } from '../../src/domain/evidence.ts';
+
+const CORPUS = new URL('../samples/corpus/', import.meta.url);
+const NOON = Date.UTC(2026, 10, 29, 12);
+
+const schema = z.strictObject({
+  cause: z.string(),
+  atFault: z.string(),
+  engine: z.string(),
+  origin: z.string(),
+  misleading: z.array(z.string()),
+  logs: z.array(z.string()),
+  noise: z.record(z.string(), z.array(z.string())),
+  version: z.string().optional(),
+});
+
+/** One failure of the corpus: its answer, its logs by name, and the lines in them that mean nothing. */
+export type CorpusCase = z.output<typeof schema> & {
+  readonly name: string;
+  readonly texts: Readonly<Record<string, Buffer>>;
+};
+
+/** The cases of a folder of test/samples/corpus, or those in sight where none is named. */
+export function readCorpus(folder = ''): readonly CorpusCase[] {
+  const root = new URL(folder === '' ? './' : `${folder}/`, CORPUS);
+  return readdirSync(root)
+    .filter((name) => existsSync(new URL(`${name}/case.yaml`, root)))
+    .map((name) => {
+      const here = new URL(`${name}/`, root);
+      const about = schema.parse(parse(readFileSync(new URL('case.yaml', here), 'utf8')));
+      const texts = about.logs.map((log) => [log, readFileSync(new URL(`${log}.log`, here))] as const);
+      return { ...about, name, texts: Object.fromEntries(texts) };
+    });
+}
+
+/** The lines of a log as `diagnose --log` reads them. */
+export function linesOf(bytes: Uint8Array): readonly LogLine[] {
+  const file = fileLines();
+  return [...file.take(bytes, NOON), ...file.end(NOON)];
+}
+
+/** Logs by name as evidence, as `diagnose --log` makes it. */
+export function handed(texts: Readonly<Record<string, Uint8Array | string>>): Evidence {
+  const logs = Object.entries(texts).map(([name, text]) => ({
+    name,
+    lines: linesOf(Buffer.from(text)),
+    changedAt: NOON,
+  }));
+  return offlineEvidence(logs, {
+    engine: recogniseEngine(logs.map(({ lines }) => lines)) ?? 'vllm',
+    now: NOON + 3_600_000,
+  });
+}
+
+/** What is answered to logs by name. */
+export function answerTo(texts: Readonly<Record<string, Uint8Array | string>>): Verdict {
+  return verdictOf(handed(texts));
+}
