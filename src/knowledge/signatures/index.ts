@@ -1,3 +1,4 @@
+import { completionFailed } from './completion-failed.ts';
 import {
   cacheNotWritable,
   dockerGroup,
@@ -14,6 +15,7 @@ import { kvCacheTooSmall, kvPoolNotPositive } from './kv-cache.ts';
 import { loadBarrier } from './load-barrier.ts';
 import { loopbackAdvertised } from './loopback-advertised.ts';
 import { memoryRanOut } from './memory-ran-out.ts';
+import { memoryRegistration } from './memory-registration.ts';
 import { memoryTaken } from './memory-taken.ts';
 import { messageQueueUnreached } from './message-queue-unreached.ts';
 import { lfsPointers, weightsTruncated } from './model-files.ts';
@@ -25,11 +27,16 @@ import {
   transformersTooOld,
   trustRemoteCode,
 } from './model-refused.ts';
+import { ncclLibrary } from './nccl-library.ts';
 import { portInUse } from './port-in-use.ts';
+import { queuePairFailed } from './queue-pair-failed.ts';
 import { rayGpuMissing, rayNodeMissing, rayVersions } from './ray-nodes.ts';
+import { rdmaDeviceList, rdmaMissing } from './rdma-device-missing.ts';
 import { rendezvousUnreached } from './rendezvous-unreached.ts';
+import { sharedMemory } from './shared-memory.ts';
 import type { Signature } from './signature.ts';
 import { socketInterface } from './socket-interface.ts';
+import { stoppedByGuard } from './stopped-by-guard.ts';
 import { wrongNetworkAdvertised } from './wrong-network-advertised.ts';
 
 /** All that firstlight recognises; their order means nothing. */
@@ -44,6 +51,7 @@ export const signatures: readonly Signature[] = [
   memoryTaken,
   memoryRanOut,
   killedWhileLoading,
+  stoppedByGuard,
   contextTooLong,
   kvCacheTooSmall,
   kvPoolNotPositive,
@@ -68,4 +76,11 @@ export const signatures: readonly Signature[] = [
   dockerGroup,
   packageMissing,
   cacheNotWritable,
+  queuePairFailed,
+  completionFailed,
+  rdmaDeviceList,
+  rdmaMissing,
+  memoryRegistration,
+  ncclLibrary,
+  sharedMemory,
 ];

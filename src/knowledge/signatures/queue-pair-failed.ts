@@ -1,0 +1,177 @@
+import { list } from '../../domain/units.ts';
+import {
+  cageOf,
+  devicesIn,
+  gidsFit,
+  hcaOf,
+  IB_GID_INDEX,
+  IB_HCA,
+  IB_USING,
+  queuePairIn,
+} from './rdma-setup.ts';
+import { nodesOf, peerOf } from './scene.ts';
+import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
+
+const failed = pattern(
+  'ibv_modify_qp failed',
+  /ibv_modify_qp failed with (?:error )?(?:(?<number>\d+) )?(?<reason>[A-Z][A-Za-z ]*?)(?: errno (?<errno>\d+))?(?:,|\.|$)/,
+);
+const channel = pattern(
+  'via NET/IB/',
+  /: (?<from>\d+)\[[\da-f]+\] -> (?<to>\d+)\[[\da-f]+\] \[(?<way>send|receive)\] via NET\/IB\/(?<nic>\d+)/,
+);
+const ranks = pattern(' nranks ', /\brank \d+ nranks (?<count>\d+)/);
+const crossNic = pattern('NCCL_CROSS_NIC', /NCCL_CROSS_NIC(?:=| set by environment to )(?<value>\d)/);
+
+/** A queue pair between two RDMA ports could not be brought up: the two GIDs tell why. */
+export const queuePairFailed: Signature = {
+  name: 'queue-pair-failed',
+  causes: ['wrong-rdma-device-list', 'wrong-gid-index', 'rdma-cabling-topology'],
+  seenOn: 'NCCL 2.5 to 2.30, 2020 to 2026',
+  source: 'NCCL misc/ibvwrap.cc; NVIDIA/nccl#426, #2013, NVIDIA/nccl-tests#185; eugr/spark-vllm-docker#252',
+  looks: [
+    'NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev rocep1s0f0:1, curr state INIT, next state RTR, local GID index 3, local GID ::ffff:10.1.0.1, remote GID ::ffff:10.2.0.2',
+  ],
+  patterns: [failed, channel, ranks, crossNic, IB_USING, IB_HCA, IB_GID_INDEX],
+  match(view) {
+    const all = view.find(failed);
+    const first = all[0];
+    if (first === undefined) return undefined;
+    const pair = queuePairIn(first.message);
+    const fit = gidsFit(pair);
+    const shown = [first, ...all.filter((found) => found.node !== first.node).slice(0, 2)];
+    const reason = (first.groups['reason'] ?? '').toLowerCase();
+    const values = {
+      ...(pair.device === undefined ? {} : { device: pair.device }),
+      ...(pair.index === undefined ? {} : { index: pair.index }),
+    };
+    if (fit === 'other-network') {
+      return crossesRails(view) || severalLegs(view)
+        ? topology(view, first, shown, values)
+        : devices(view, first, shown, values, 0.85);
+    }
+    const gid = /invalid argument|no data|no such device|no such file/.test(reason);
+    const indexes = new Set(
+      view.find(IB_GID_INDEX).map((found) => found.groups['index'] ?? found.groups['given']),
+    );
+    if (fit === 'other-kind' || gid || indexes.size > 1)
+      return gidIndex(view, first, shown, values, fit === 'other-kind' ? 0.9 : 0.7);
+    if (severalLegs(view)) return topology(view, first, shown, values);
+    const cages = new Set([...(hcaOf(view, first.node) ?? '').matchAll(/f(\d)\b/g)].map(([, cage]) => cage));
+    return fit === 'same-network' && cages.size < 2
+      ? gidIndex(view, first, shown, values, 0.5)
+      : devices(view, first, shown, values, 0.6);
+  },
+};
+
+/** A ring that leaves by one NIC and comes in by another; or the user let it. */
+function crossesRails(view: View): boolean {
+  const seen = view.find(channel);
+  const crossed = seen.some((sent) =>
+    seen.some(
+      (got) =>
+        sent.groups['way'] === 'send' &&
+        got.groups['way'] === 'receive' &&
+        sent.groups['from'] === got.groups['from'] &&
+        sent.groups['to'] === got.groups['to'] &&
+        sent.groups['nic'] !== got.groups['nic'],
+    ),
+  );
+  return crossed || view.find(crossNic).some((found) => found.groups['value'] !== '0');
+}
+
+/** Three and more nodes with cables from each to each, as on Sparks without a switch. */
+function severalLegs(view: View): boolean {
+  const counts = view.find(ranks).map((found) => Number(found.groups['count']));
+  return nodesOf(view.evidence).length > 2 || counts.some((count) => count > 2 && count < 8);
+}
+
+function topology(view: View, first: Found, shown: readonly Found[], values: Match['values']): Match {
+  const { local, remote } = queuePairIn(first.message);
+  const ring = severalLegs(view) && !crossesRails(view);
+  return {
+    cause: 'rdma-cabling-topology',
+    node: undefined,
+    atFault: 'network',
+    shown,
+    title: `NCCL paired two RDMA ports that no cable or rail joins${first.node === '' ? '' : `, seen on ${first.node}`}`,
+    why: `The queue pair goes from ${plain(local)} to ${plain(remote)}, which lie on two networks. NCCL pairs devices by their place in the list, and the cabling does not follow that order.`,
+    advice: ring
+      ? [
+          'Cable every leg from port 0 of one node to port 1 of the next, then set NCCL_IB_SUBNET_AWARE_ROUTING: "1" in env of the recipe (NCCL 2.28 or later).',
+          'On each node: rdma link; ip -br addr. firstlight plan shows over which interface each node reaches the others.',
+        ]
+      : [
+          'Set NCCL_CROSS_NIC: "0" in env of the recipe, so that a ring stays on one rail.',
+          'firstlight up shows "Connected all rings" in the logs of all ranks when it worked.',
+        ],
+    values: { ...values, remedy: ring ? 'subnet-aware' : 'cross-nic' },
+    confidence: 0.85,
+    specificity: 3,
+    alternatives: [{ cause: 'wrong-rdma-device-list', confidence: 0.3 }],
+  };
+}
+
+function devices(
+  view: View,
+  first: Found,
+  shown: readonly Found[],
+  values: Match['values'],
+  confidence: number,
+): Match {
+  const used = view.find(IB_USING).find((found) => found.node === first.node);
+  const names = used === undefined ? [] : devicesIn(used);
+  const cages = new Set(names.map(cageOf));
+  const { local, remote } = queuePairIn(first.message);
+  return {
+    cause: 'wrong-rdma-device-list',
+    node: undefined,
+    atFault: 'both',
+    shown: used === undefined ? shown : [...shown, used],
+    title: `NCCL on ${first.node} tries an RDMA port that does not lead to ${peerOf(view.evidence, first.node) ?? 'the other node'}`,
+    why: `It wanted to reach ${plain(remote)} from ${plain(local)}${names.length > 1 && cages.size > 1 ? `: the list holds ${list(names)}, and not all of these ports are wired to the peer` : ''}.`,
+    advice: [
+      'Name in NCCL_IB_HCA only the devices of the port that carries the cable, on each node its own; network: auto in the recipe does that.',
+      'On each node: rdma link; cat /sys/class/infiniband/*/ports/1/state',
+    ],
+    ...(values === undefined ? {} : { values }),
+    confidence,
+    specificity: 3,
+    alternatives: [{ cause: 'rdma-cabling-topology', confidence: 0.3 }],
+  };
+}
+
+function gidIndex(
+  view: View,
+  first: Found,
+  shown: readonly Found[],
+  values: Match['values'],
+  confidence: number,
+): Match {
+  const { local, remote, index } = queuePairIn(first.message);
+  const reporters = new Set(shown.map((found) => found.node));
+  const one = reporters.size === 1 && nodesOf(view.evidence).length > 1;
+  return {
+    cause: 'wrong-gid-index',
+    node: one ? first.node : undefined,
+    ...(one ? {} : { atFault: 'both' }),
+    shown: [...shown, ...view.find(IB_GID_INDEX).slice(0, 2)],
+    title: `The GID ${index === undefined ? 'that NCCL took' : `at index ${index}`} on ${first.node} is not the one of its RoCE v2 address`,
+    why:
+      local === undefined
+        ? 'The queue pair was refused, as it is where the GID is empty or of another RoCE version.'
+        : `It went from ${plain(local)} to ${plain(remote)}, which do not fit together.`,
+    advice: [
+      'Leave NCCL_IB_GID_INDEX unset, so that NCCL chooses on each node; the numbers differ between nodes, devices and boots.',
+      `On ${first.node}: show_gids, or grep . /sys/class/infiniband/*/ports/1/gid_attrs/types/* 2>/dev/null`,
+    ],
+    ...(values === undefined ? {} : { values }),
+    confidence,
+    specificity: confidence > 0.6 ? 3 : 2,
+    alternatives: [{ cause: 'wrong-rdma-device-list', confidence: 0.3 }],
+  };
+}
+
+function plain(gid: string | undefined): string {
+  return gid?.replace(/^::ffff:(?=\d+\.)/i, '') ?? 'an unknown address';
+}
