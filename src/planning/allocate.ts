@@ -3,6 +3,7 @@ import { type Holder, type NodeFacts, type ReachedFacts, valueIf } from '../doma
 import type { NodeMemoryPlan } from '../domain/plan.ts';
 import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { gib, plural, thousands } from '../domain/units.ts';
+import { chooseHolders } from './choose-holders.ts';
 import { isUnified, knownModel, type Need, needOf, type Room, roomOf } from './fit.ts';
 import { rankNameOf, reachedOf } from './our-ranks.ts';
 
@@ -15,7 +16,7 @@ export type Share = {
   readonly facts: ReachedFacts | undefined;
   readonly need: Need | undefined;
   readonly room: Room | undefined;
-  /** Foreign holders to stop, largest first; none when even all of them would not do. */
+  /** Foreign holders to stop, cheapest for others first; none when even all of them would not do. */
   readonly chosen: readonly Holder[];
   readonly memory: NodeMemoryPlan;
 };
@@ -195,21 +196,21 @@ function verdictOf(spare: number, error: number): NodeMemoryPlan['verdict'] {
   return spare >= error ? 'fits' : spare > -error ? 'may-boot' : 'does-not-fit';
 }
 
-/** Largest first, until the plan fits with its error bar; nobody, when that would not even make it boot. */
+/** As few as cost others least, until the plan fits with its error bar; nobody, when that would not even make it boot. */
 function choose(
   { need, room, there }: { readonly need: Need; readonly room: Room; readonly there: ReachedFacts },
   going: readonly Holder[],
   now: number,
   sum: number,
 ): readonly Holder[] {
-  const chosen = [...going];
-  let after = chosen.reduce((bytes, holder) => bytes + given(holder, room), now);
-  for (const holder of stoppableHolders(there)) {
-    if (after - sum >= need.errorBytes) break;
-    if (chosen.some((other) => other.identity === holder.identity) || given(holder, room) === 0) continue;
-    chosen.push(holder);
-    after += given(holder, room);
-  }
+  const gives = (holder: Holder): number => given(holder, room);
+  const had = going.reduce((bytes, holder) => bytes + gives(holder), now);
+  const others = stoppableHolders(there).filter(
+    (holder) => !going.some((other) => other.identity === holder.identity),
+  );
+  const bytes = sum + need.errorBytes - had;
+  const chosen = [...going, ...chooseHolders({ holders: others, bytes, facts: there, gives })];
+  const after = chosen.reduce((all, holder) => all + gives(holder), now);
   const helps = verdictOf(after - sum, need.errorBytes) !== 'does-not-fit';
   return helps ? chosen : going;
 }

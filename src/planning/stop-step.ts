@@ -4,6 +4,7 @@ import { type Holder, type Owner, type ReachedFacts, valueIf } from '../domain/f
 import type { Step, StepTarget, Undo } from '../domain/plan.ts';
 import { age, list } from '../domain/units.ts';
 import { needsRoot } from './allocate.ts';
+import { lostBecause } from './lost-because.ts';
 import {
   CONTAINER_RUNS_SH,
   SAME_PROCESS_SH,
@@ -148,20 +149,6 @@ function bareProcess(
     ),
     undo,
   };
-}
-
-/** Why a bare process could not be started again, or undefined when it can. */
-function lostBecause(
-  holder: Holder,
-  owner: Extract<Owner, { kind: 'process' }>,
-  rootAtHand: boolean,
-): string | undefined {
-  if (!owner.environmentReadable && !rootAtHand)
-    return 'Its environment cannot be read without root, so it cannot be started again as it was.';
-  // setproctitle writes over argv (VLLM::EngineCore, ray::IDLE): what stands there is no command.
-  if (/^\S+::/.test(holder.command))
-    return 'It has written over its own command line, so what it was started with is not known.';
-  return undefined;
 }
 
 function rootIf(root: boolean, timeoutSeconds: number): Omit<Command, 'argv' | 'stdin'> {
