@@ -13,7 +13,7 @@ export function unreached(
   { node, failure }: Extract<NodeFacts, { reached: false }>,
 ): RunEnd {
   tellFinding(up, progress.attempt + 1, {
-    cause: causeOf(failure.why, progress.worked || progress.attempt > 0),
+    cause: causeOf(failure.why, answeredBefore(up, node)),
     node,
     title: failure.sentence,
     why: failure.text.trim().split('\n').slice(-2).join(' '),
@@ -24,7 +24,23 @@ export function unreached(
   return notServing(sentences(failure.sentence, failure.remedy));
 }
 
-/** The closed list's word for a connection that failed; a host that this run has reached has the right address. */
+/** Runs before this one that are asked whether they reached a host. */
+const PAST_RUNS = 5;
+
+/** Whether a look of this run or of one of the last few reached it: then its address was the right one. */
+function answeredBefore({ world, recorder }: BringUp, node: string): boolean {
+  const runs = world.journal.runs().toSorted((a, b) => b.number - a.number);
+  return [recorder.run, ...runs.slice(0, PAST_RUNS).map(({ run }) => run)].some((run) =>
+    world.journal
+      .read(run)
+      .some(
+        (event) =>
+          event.type === 'looked' && event.facts.some((facts) => facts.node === node && facts.reached),
+      ),
+  );
+}
+
+/** The closed list's word for a connection that failed; a host that answered before has the right address. */
 function causeOf(why: UnreachableWhy, reachedBefore: boolean): string {
   switch (why) {
     case 'key-refused':

@@ -10,10 +10,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { type Ended, ended, writeModel } from '../fleet.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
+const DIST = resolve(process.env['FIRSTLIGHT_DIST'] ?? join(ROOT, 'dist'));
 const SCRIPT = join(import.meta.dirname, 'hosts.sh');
 const GIB = 2 ** 30;
 
@@ -58,7 +59,7 @@ export class WholeFleet {
     cpSync(join(import.meta.dirname, '..', 'nvidia-smi'), join(srv, 'bin', 'nvidia-smi'));
     chmodSync(join(srv, 'bin', 'nvidia-smi'), 0o755);
     for (const name of ['reranker', 'trainer']) symlinkSync('node', join(srv, 'bin', name));
-    this.script('up', this.folder, this.prefix, join(ROOT, 'dist'), node, String(this.letters.length));
+    this.script('up', this.folder, this.prefix, DIST, node, String(this.letters.length));
     mkdirSync(join(this.file('home'), '.ssh'), { recursive: true, mode: 0o700 });
     writeFileSync(this.file('password'), 'aurora-pw\n', { mode: 0o600 });
     this.writeKnownHosts();
@@ -161,7 +162,7 @@ serve: {port: 30000}
       [
         `--net=/run/netns/${this.prefix}-ctl`,
         process.execPath,
-        join(ROOT, 'dist', 'main.js'),
+        join(DIST, 'main.js'),
         '--cluster',
         this.file('cluster.yaml'),
         ...args,

@@ -1,7 +1,10 @@
-// Holds 640 MiB, really touched, until it is ended. Its words are a name, and "listen PORT" where it serves.
+// Holds 640 MiB, or as many as "mib N" says, really touched, until it is ended. Its words are a name, and
+// "listen PORT" where it serves.
 import { createServer } from 'node:net';
 
-const held = Array.from({ length: 10 }, () => Buffer.alloc(64 * 2 ** 20, 1));
+const size = process.argv.indexOf('mib');
+const mib = size > 0 ? Number(process.argv[size + 1]) : 640;
+const held = Array.from({ length: mib / 32 }, () => Buffer.alloc(32 * 2 ** 20, 1));
 const at = process.argv.indexOf('listen');
 if (at > 0)
   createServer((socket) => socket.end('here\n')).listen({

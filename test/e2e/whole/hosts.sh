@@ -138,7 +138,7 @@ files() {
   local dir=$1 h=$2 root up=$1/hosts/$2/upper at bin
   root=$(head -n 1 "$dir/parts")
   mkdir -p "$up" "$dir/hosts/$h"/{work,root,docker,containerd,containers,home}
-  mkdir -p "$up"/{etc/ssh,etc/sudoers.d,etc/containers,usr/bin,srv}
+  mkdir -p "$up"/{etc/ssh,etc/sudoers.d,etc/containers,usr/bin,srv,var/log/journal}
   chmod 750 "$up/etc/sudoers.d"
   echo "spark-$h" >"$up/etc/hostname"
   md5sum <<<"$RANDOM $h $$ $(date +%N)" | cut -c1-32 >"$up/etc/machine-id"
