@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { NodeFacts } from './facts.ts';
 import type { Finding, Stage } from './finding.ts';
+import type { GuardRecord } from './guard.ts';
 import type { Plan, StepTarget, Undo } from './plan.ts';
 import type { EngineName, RecipeEdit } from './recipe.ts';
 
@@ -103,6 +104,14 @@ export type EventBody =
       readonly rank: number;
       readonly code: number | undefined;
       readonly requested: boolean;
+    }
+  | {
+      /** A rank's guard began, cannot do its work, or has stopped its rank. */
+      readonly type: 'guard';
+      readonly attempt: number;
+      readonly node: string;
+      readonly rank: number;
+      readonly guard: GuardRecord;
     }
   | ({ readonly type: 'finding'; readonly attempt: number } & Finding)
   | {

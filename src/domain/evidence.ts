@@ -1,5 +1,6 @@
 import type { NodeFacts } from './facts.ts';
 import type { Stage } from './finding.ts';
+import type { GuardRecord } from './guard.ts';
 import type { Service } from './plan.ts';
 import type { EngineName, Recipe } from './recipe.ts';
 
@@ -20,6 +21,8 @@ export type RankEvidence = {
     | undefined;
   /** No log of this rank was handed over: that it is silent says nothing. */
   readonly unseen?: true;
+  /** What the rank's guard has put down on its node, where there is one. */
+  readonly guard?: GuardRecord | undefined;
 };
 
 /** What a log is: a rank's own, or what stands beside it. */

@@ -1,4 +1,5 @@
 import type { Unreachable } from './command.ts';
+import type { GuardRecord } from './guard.ts';
 import type { EngineName, RecipeEdit } from './recipe.ts';
 
 /** What was seen, or why it could not be seen. Unknown is not zero, and not fine. */
@@ -292,6 +293,8 @@ export type RankRecord = {
   readonly apiKeyEnv?: string;
   /** Somebody started it by hand; it is followed, and down stops it. */
   readonly adopted?: true;
+  /** What its guard has put down, and whether that guard still runs; absent where it never had one. */
+  readonly guard?: GuardRecord & { readonly alive: boolean };
   readonly folder: string;
   readonly logBytes: number;
 };

@@ -9,6 +9,7 @@
  *         command.sh              the rank's command, readable, runnable by hand
  *         runner                  "<pid> <start ticks>" of the rank runner
  *         run.sh                  the rank runner itself; engine, boot, container, starting, *.err: what it keeps for a stop
+ *         guard.sh, guard         the rank's guard, and its "<pid> <start ticks>"; guard.json: what it put down
  *         log                     the engine's output, bytes as they came
  *         exit                    exit code, once the rank has ended
  *         stopping                exists once a stop was asked for

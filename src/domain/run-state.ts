@@ -1,6 +1,7 @@
 import type { Event, Outcome, Owed } from './event.ts';
 import type { NodeFacts } from './facts.ts';
 import type { Finding, Stage } from './finding.ts';
+import type { GuardRecord } from './guard.ts';
 import type { Plan } from './plan.ts';
 import type { EngineName, RecipeEdit } from './recipe.ts';
 
@@ -19,6 +20,8 @@ export type RankState = {
   readonly ended:
     | { readonly code: number | undefined; readonly requested: boolean; readonly at: string }
     | undefined;
+  /** What the rank's guard told last, where there is one. */
+  readonly guard?: GuardRecord | undefined;
 };
 
 export type RemedyState = {
@@ -196,6 +199,11 @@ export function fold(state: RunState, event: Event): RunState {
           ...rank,
           ended: { code: event.code, requested: event.requested, at: event.at },
         })),
+      };
+    case 'guard':
+      return {
+        ...next,
+        attempts: eachRank(state.attempts, event, (rank) => ({ ...rank, guard: event.guard })),
       };
     case 'finding':
       return {

@@ -48,6 +48,7 @@ const LIST: Readonly<Record<Family, readonly Row[]>> = {
     ['unified-memory-exhausted-host-freeze', 'firstlight', 'rank', 'The shared memory ran out so far that the host stopped answering.'],
     ['unified-memory-exhausted-driver-alloc', 'firstlight', 'rank', 'The driver could not get memory although the host reports some as available.'],
     ['jit-compile-parallelism-oom', 'firstlight', 'rank', 'Too many compilers at once used up the memory while kernels were built.'],
+    ['memory-exhausted-rank-stopped', 'firstlight', 'rank', 'The memory of a node ran out, and the rank\'s guard stopped it before the host froze.'],
     ['device-allocation-failed-sigkill-unattributed', 'firstlight', 'rank', 'A GPU allocation failed and a SIGKILL followed whose sender is not known.'],
   ],
   B: [

@@ -4,6 +4,7 @@ import { stall } from '../diagnosis/stall.ts';
 import type { Evidence, LogLine } from '../domain/evidence.ts';
 import type { NodeFacts } from '../domain/facts.ts';
 import type { Stage } from '../domain/finding.ts';
+import type { GuardRecord } from '../domain/guard.ts';
 import type { Service } from '../domain/plan.ts';
 import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { engines } from '../knowledge/engines/index.ts';
@@ -58,6 +59,7 @@ export async function followAttempt(
   );
   const lines = new Map<number, LogLine[]>(input.services.map((service) => [service.rank, []]));
   const ended = new Map<number, { code: number | undefined; requested: boolean; at: number }>();
+  const guards = new Map<number, GuardRecord>();
   const lostSince = new Map<string, { since: number; sentence: string }>();
   let lastLineAt = world.clock.now();
   let fatalSeen = 0;
@@ -75,6 +77,7 @@ export async function followAttempt(
       lines: lines.get(service.rank) ?? [],
       ...tracker.of(service.rank),
       ended: ended.get(service.rank),
+      guard: guards.get(service.rank),
     })),
     before: input.before,
     after: [],
@@ -151,6 +154,7 @@ export async function followAttempt(
           lostSince.delete(service.node);
           world.live({ kind: 'beat', node: service.node, availableBytes });
         },
+        guard: (record) => watched(service, record),
       }).catch((error: unknown) => {
         if (signal.aborted) return undefined;
         throw error;
@@ -182,6 +186,14 @@ export async function followAttempt(
       });
       return;
     }
+  }
+
+  /** A guard's lowest figure moves often; told is what it can do and what it did. */
+  function watched({ node, rank }: Service, guard: GuardRecord): void {
+    const before = guards.get(rank);
+    guards.set(rank, guard);
+    if (before?.state === guard.state) return;
+    recorder.emit({ type: 'guard', attempt: input.attempt, node, rank, guard });
   }
 
   function take(service: Service, texts: readonly string[]): void {

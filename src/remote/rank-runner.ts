@@ -43,9 +43,12 @@ export function startRank(
   const env: Record<string, Word> = Object.fromEntries(
     secrets.map(({ variable, secret }) => [variable, { secret }]),
   );
-  return host.run(script(startScript(files), [service.name, service.in, ...guardWords(start)], { env, timeoutSeconds: 60 }), {
-    signal,
-  });
+  return host.run(
+    script(startScript(files), [service.name, service.in, ...guardWords(start)], { env, timeoutSeconds: 60 }),
+    {
+      signal,
+    },
+  );
 }
 
 export type FollowOptions = {

@@ -6,6 +6,7 @@ import {
   type UndoRecord,
   unknown,
 } from '../../domain/facts.ts';
+import { parseGuard } from '../../domain/guard.ts';
 import { isObject, numberAt, parseObject, textAt } from '../../domain/json.ts';
 import { LOCK_DIR_SH, NODE_FOLDER_SH } from '../../domain/node-folder.ts';
 import type { Probe, ProbeOutput } from '../../domain/probe.ts';
@@ -29,6 +30,13 @@ for d in "$FL"/ranks/*; do
   if [ -f "$d/exit" ]; then printf 'exit '; line "$d/exit"; fi
   if [ -f "$d/serving" ]; then printf 'serving '; line "$d/serving"; fi
   [ -f "$d/log" ] && printf 'log %s\n' "$(stat -L -c %s "$d/log" 2>/dev/null || wc -c <"$d/log")"
+  if [ -f "$d/guard.json" ]; then
+    pid=; ticks=; now=
+    read -r pid ticks rest <"$d/guard"
+    now=$(sed 's/.*) //' "$R/proc/$pid/stat" 2>/dev/null | awk '{print $20; exit}')
+    if [ "$now" = "$ticks" ] && kill -0 "$pid"; then printf 'guard alive '; else printf 'guard gone '; fi
+    line "$d/guard.json"
+  fi
   if [ -f "$d/runner" ]; then
     pid=; ticks=; now=
     read -r pid ticks rest <"$d/runner"
@@ -129,10 +137,18 @@ function toRank(
     exitCode: exitCode(exit, state),
     ...(serving ? { servingSince: serving } : {}),
     ...serverOf(service),
+    ...guardOf(block.get('guard')),
     ...(service['adopted'] === true ? { adopted: true as const } : {}),
     folder,
     logBytes: wholeNumber(block.get('log')) ?? 0,
   };
+}
+
+/** "alive {…}" → what the guard put down. */
+function guardOf(line: string | undefined): Pick<RankRecord, 'guard'> {
+  const [life, json] = headAndRest(line ?? '');
+  const record = parseGuard(json);
+  return record === undefined ? {} : { guard: { ...record, alive: life === 'alive' } };
 }
 
 /** Where its server answers, under which name, and where the key comes from. */

@@ -1,0 +1,85 @@
+import type { RankEvidence } from '../../domain/evidence.ts';
+import { type GuardRecord, stoppedByGuard as guardStopped } from '../../domain/guard.ts';
+import { gib } from '../../domain/units.ts';
+import { holderWords, memoryOwner, stopCommand } from './memory-owner.ts';
+import type { Found, Match, Signature, View } from './signature.ts';
+
+/** The guard beside a rank stopped it, and put down why (remote/guard-script.ts): then no line of the log explains the end. */
+export const stoppedByGuard: Signature = {
+  name: 'stopped-by-guard',
+  causes: ['memory-exhausted-rank-stopped'],
+  seenOn: "firstlight's own guard",
+  source: 'guard.json in the rank’s folder',
+  patterns: [],
+  whileServing: true,
+  looks: [],
+  match(view) {
+    for (const rank of view.evidence.ranks) {
+      if (guardStopped(rank.guard)) return matchOf(view, rank, rank.guard);
+    }
+    return undefined;
+  },
+};
+
+function matchOf({ evidence }: View, rank: RankEvidence, guard: GuardRecord): Match {
+  const { node } = rank;
+  const owner = memoryOwner(evidence, node);
+  const holder = owner.kind === 'holder' ? owner.holder : undefined;
+  const now = guard.curve.at(-1)?.bytes ?? guard.lowestBytes;
+  return {
+    cause: 'memory-exhausted-rank-stopped',
+    node,
+    shown: lastWords(rank),
+    title: `The memory of ${node} ran out, and rank ${rank.rank} was stopped there before the host froze`,
+    why: `${reason(guard, now)} ${courseOf(guard)}${holder === undefined ? '' : ` Beside the engine there is ${holderWords(holder)}.`}`,
+    advice: [
+      ...(holder === undefined ? [] : [`On ${node}: ${stopCommand(holder)}`]),
+      `Lower memory.fraction, context or sequences in the recipe, or keep less than ${gib(guard.reserveBytes)} available with memory.guard.`,
+    ],
+    values: {
+      availableBytes: String(now),
+      reserveBytes: String(guard.reserveBytes),
+      why: guard.why ?? 'unknown',
+      stoppedBy: guard.by,
+      kernelLog: guard.kernelLog,
+      curve: guard.curve.map(({ second, bytes }) => `${second}:${Math.round(bytes / 2 ** 20)}`).join(' '),
+      ...(holder === undefined
+        ? {}
+        : { holder: holder.name, pid: String(holder.pid), bytes: String(holder.bytes) }),
+    },
+    confidence: 1,
+    specificity: 3,
+  };
+}
+
+function reason(guard: GuardRecord, now: number): string {
+  const whose =
+    guard.memory === 'cgroup' ? "of the rank's own memory limit were left" : 'were available there';
+  switch (guard.why) {
+    case 'falling':
+      return `${gib(now)} ${whose}, and at the rate of the last seconds they would have been gone within two.`;
+    case 'driver':
+      return `The driver reported NV_ERR_NO_MEMORY ${guard.driverErrors === 1 ? 'once' : `${guard.driverErrors} times`} while memory fell to ${gib(now)}.`;
+    default:
+      return `${gib(now)} ${whose}, under the ${gib(guard.reserveBytes)} that are to stay free.`;
+  }
+}
+
+/** "It fell from 61.2 GiB in 41 s." */
+function courseOf({ curve }: GuardRecord): string {
+  const last = curve.at(-1);
+  const most = curve.reduce<(typeof curve)[number] | undefined>(
+    (top, sample) => (top === undefined || sample.bytes > top.bytes ? sample : top),
+    undefined,
+  );
+  if (last === undefined || most === undefined || most.bytes <= last.bytes) return '';
+  return `It fell from ${gib(most.bytes)} in ${last.second - most.second} s.`;
+}
+
+/** What the rank printed last, as the place in its log where it was stopped. */
+function lastWords(rank: RankEvidence): readonly Found[] {
+  const line = rank.lines.findLast(({ text }) => text.trim() !== '');
+  if (line === undefined) return [];
+  const { rank: number, role, node, stage } = rank;
+  return [{ rank: number, role, node, line, message: line.text, stage, groups: {} }];
+}
