@@ -48,7 +48,6 @@ const LIST: Readonly<Record<Family, readonly Row[]>> = {
     ['unified-memory-exhausted-host-freeze', 'firstlight', 'rank', 'The shared memory ran out so far that the host stopped answering.'],
     ['unified-memory-exhausted-driver-alloc', 'firstlight', 'rank', 'The driver could not get memory although the host reports some as available.'],
     ['jit-compile-parallelism-oom', 'firstlight', 'rank', 'Too many compilers at once used up the memory while kernels were built.'],
-    ['memory-exhausted-rank-stopped', 'firstlight', 'rank', 'The memory of a node ran out, and the rank\'s guard stopped it before the host froze.'],
     ['device-allocation-failed-sigkill-unattributed', 'firstlight', 'rank', 'A GPU allocation failed and a SIGKILL followed whose sender is not known.'],
   ],
   B: [
@@ -180,6 +179,7 @@ const LIST: Readonly<Record<Family, readonly Row[]>> = {
 // biome-ignore format: a table
 const BEYOND: readonly (readonly [slug: string, family: Family, cure: Cause['cure'], place: Place, meaning: string])[] = [
   ['host-restarted', 'L', 'firstlight', 'rank', 'A host began anew while its rank ran; what ran there ended with it.'],
+  ['memory-exhausted-rank-stopped', 'A', 'firstlight', 'rank', 'The memory of a node ran out, and the rank\'s guard stopped it before the host froze.'],
   ['context-longer-than-model', 'H', 'firstlight', 'launcher', 'More context is asked for than the model was trained for.'],
   ['host-unreachable', 'J', 'person', 'rank', 'A host does not answer, or does not let us in, so nothing can be seen or started there.'],
   ['image-missing', 'G', 'firstlight', 'rank', 'The container image is on none of the nodes that need it, or not under this name.'],

@@ -2,7 +2,10 @@ import type { RankEvidence } from '../../domain/evidence.ts';
 import { type GuardRecord, stoppedByGuard as guardStopped } from '../../domain/guard.ts';
 import { gib } from '../../domain/units.ts';
 import { holderWords, memoryOwner, stopCommand } from './memory-owner.ts';
-import type { Found, Match, Signature, View } from './signature.ts';
+import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
+
+/** One such line stands in the kernel's log of starts that succeed too (driver 580.95): alone it proves nothing. */
+const driverNoMemory = pattern('NV_ERR_NO_MEMORY', /NV_ERR_NO_MEMORY/);
 
 /** The guard beside a rank stopped it, and put down why (remote/guard-script.ts): then no line of the log explains the end. */
 export const stoppedByGuard: Signature = {
@@ -10,9 +13,9 @@ export const stoppedByGuard: Signature = {
   causes: ['memory-exhausted-rank-stopped'],
   seenOn: "firstlight's own guard",
   source: 'guard.json in the rank’s folder',
-  patterns: [],
+  patterns: [driverNoMemory],
   whileServing: true,
-  looks: [],
+  looks: ['NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] (0x00000051)'],
   match(view) {
     for (const rank of view.evidence.ranks) {
       if (guardStopped(rank.guard)) return matchOf(view, rank, rank.guard);
@@ -21,7 +24,7 @@ export const stoppedByGuard: Signature = {
   },
 };
 
-function matchOf({ evidence }: View, rank: RankEvidence, guard: GuardRecord): Match {
+function matchOf({ evidence, find }: View, rank: RankEvidence, guard: GuardRecord): Match {
   const { node } = rank;
   const owner = memoryOwner(evidence, node);
   const holder = owner.kind === 'holder' ? owner.holder : undefined;
@@ -29,7 +32,7 @@ function matchOf({ evidence }: View, rank: RankEvidence, guard: GuardRecord): Ma
   return {
     cause: 'memory-exhausted-rank-stopped',
     node,
-    shown: lastWords(rank),
+    shown: [...lastWords(rank), ...find(driverNoMemory).filter((found) => found.node === node)],
     title: `The memory of ${node} ran out, and rank ${rank.rank} was stopped there before the host froze`,
     why: `${reason(guard, now)} ${courseOf(guard)}${holder === undefined ? '' : ` Beside the engine there is ${holderWords(holder)}.`}`,
     advice: [
