@@ -2,7 +2,7 @@ import type { Node } from '../domain/cluster.ts';
 import type { EventBody, Owed } from '../domain/event.ts';
 import { sentences } from '../domain/units.ts';
 import { UserError } from '../domain/user-error.ts';
-import { takeLock } from '../remote/lock.ts';
+import { LockRefused, takeLock } from '../remote/lock.ts';
 import type { Answer } from './operation.ts';
 import { newRecorder, type Recorder } from './recorder.ts';
 import type { World } from './world.ts';
@@ -63,9 +63,9 @@ export async function inRun(
         'wait until it ends, or end it there; firstlight status shows what it does',
       );
     }
-    if (lock.kind === 'held') release = lock.release;
-    lost = lock.kind === 'held' ? lock.lost : undefined;
-    lost?.addEventListener('abort', () =>
+    release = lock.release;
+    lost = lock.lost;
+    lost.addEventListener('abort', () =>
       recorder.emit({
         type: 'note',
         level: 'warning',
@@ -74,12 +74,13 @@ export async function inRun(
       }),
     );
     // Whoever has lost the lock must not act any more, whatever its own user wants.
-    const inside = lost === undefined ? world : under(world, AbortSignal.any([world.signal, lost]));
-    // A lost node is told by the work itself, which looks at all of them.
+    const inside = under(world, AbortSignal.any([world.signal, lost]));
+    // A node that did not answer is told by the work itself, which looks at all of them.
     return await close(await work(recorder, inside));
   } catch (error) {
     if (world.signal.aborted || lost?.aborted === true)
       return await close({ outcome: 'cancelled', why: cancelledWhy(recorder), exit: 1 });
+    if (error instanceof LockRefused && opening.operation === 'up') tellLockRefused(recorder, opening, error);
     if (error instanceof UserError) {
       await close(
         {
@@ -107,6 +108,28 @@ export async function inRun(
   } finally {
     await release?.();
   }
+}
+
+function tellLockRefused(recorder: Recorder, { nodes }: Opening, error: LockRefused): void {
+  const { node, said, message, hint } = error;
+  const rank = nodes.findIndex(({ name }) => name === node);
+  recorder.emit({
+    type: 'finding',
+    attempt: 1,
+    cause: /No space left|quota/i.test(said) ? 'disk-full' : 'unknown',
+    node,
+    rank: rank === -1 ? undefined : rank,
+    role: rank === -1 ? undefined : rank === 0 ? 'head' : 'worker',
+    stage: undefined,
+    final: true,
+    confidence: 1,
+    title: message,
+    why: 'Without a lock two controllers could act on it at once, so nothing was done.',
+    quotes: [],
+    consequences: [],
+    advice: [hint],
+    values: { path: '/tmp' },
+  });
 }
 
 /** The same world, ended by another signal. */

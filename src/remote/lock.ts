@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { type Ran, script, type Unreachable } from '../domain/command.ts';
+import { type Ran, script } from '../domain/command.ts';
 import type { LockRecord } from '../domain/facts.ts';
 import { numberAt, parseObject, textAt } from '../domain/json.ts';
 import { LOCK_DEAD_SECONDS, LOCK_DIR_SH, LOCK_REFRESH_SECONDS } from '../domain/node-folder.ts';
@@ -17,13 +17,28 @@ export type Locked =
       /** Gives the lock back on all nodes; twice does no harm. Never rejects: a node out of reach forgets by itself. */
       release(): Promise<void>;
     }
-  | { readonly kind: 'held-by'; readonly node: string; readonly lock: LockRecord }
-  | { readonly kind: 'lost'; readonly node: string; readonly failure: Unreachable };
+  | { readonly kind: 'held-by'; readonly node: string; readonly lock: LockRecord };
+
+/** A host that let us in and could not make a lock; `said` is what stood in its way. */
+export class LockRefused extends UserError {
+  readonly node: string;
+  readonly said: string;
+  constructor(node: string, said: string) {
+    super(
+      'not-serving',
+      `${node} gives no lock in /tmp: ${said}`,
+      `see whether its /tmp is full or read-only, on ${node}: df -h /tmp; ls -ld /tmp`,
+    );
+    this.node = node;
+    this.said = said;
+  }
+}
 
 /**
  * Takes the lock of each host in turn, in an order that all controllers share; all or none. A dead owner's lock is
  * taken over: nobody refreshed it for 45 s by the node's clock, or its owner was a process of this machine that is
- * gone. A host that hangs or refuses for another reason (a full disk) throws UserError `not-serving` with what it said.
+ * gone. Hosts that do not answer are left out: what is done there fails too, and they forget by themselves. One that
+ * refuses for another reason (a full disk) throws LockRefused.
  */
 export async function takeLock(
   hosts: readonly Host[],
@@ -93,7 +108,7 @@ function keep(
   };
 }
 
-/** Undefined when it is ours. */
+/** Undefined when it is ours, or the host does not answer. */
 async function takeOne(
   host: Host,
   token: string,
@@ -104,13 +119,8 @@ async function takeOne(
   let dead = '';
   for (let tries = 0; ; tries += 1) {
     const ran = await host.run(script(TAKE, [token, record, dead], LIMIT), { signal });
-    if (ran.kind === 'lost') return { kind: 'lost', node: host.node.name, failure: ran.failure };
-    if (ran.kind !== 'ran' || ran.code !== 0)
-      throw new UserError(
-        'not-serving',
-        `${host.node.name} gives no lock in /tmp: ${saidBy(ran)}`,
-        `see whether it hangs, or its /tmp is full or read-only, on ${host.node.name}: uptime; df -h /tmp`,
-      );
+    if (ran.kind === 'lost' || ran.kind === 'timeout') return undefined;
+    if (ran.kind !== 'ran' || ran.code !== 0) throw new LockRefused(host.node.name, saidBy(ran));
     const [state = '', holder = '', age = ''] = ran.stdout.split('\n')[0]?.split(' ') ?? [];
     if (state === 'taken') {
       onTaken();
@@ -204,9 +214,8 @@ function linkIf(file: string): string {
   }
 }
 
-function saidBy(ran: Exclude<Ran, { kind: 'lost' }>): string {
-  if (ran.kind === 'ran') return ran.stderr.trim() || `exit ${ran.code}`;
-  return ran.kind === 'refused' ? ran.text : `no answer in ${ran.seconds} s`;
+function saidBy(ran: Extract<Ran, { kind: 'ran' | 'refused' }>): string {
+  return ran.kind === 'ran' ? ran.stderr.trim() || `exit ${ran.code}` : ran.text;
 }
 
 function compare(a: string, b: string): number {
