@@ -37,6 +37,8 @@ export type GuardRecord = {
   /** Least memory available since the rank started, and when that was, ISO. */
   readonly lowestBytes: number;
   readonly lowestAt: string | undefined;
+  /** Available now, as the follower sees it; the guard itself does not say. */
+  readonly availableBytes?: number;
   /** Up to 60 samples before it stopped the rank: seconds before the stop (0 or less), bytes available. */
   readonly curve: readonly { readonly second: number; readonly bytes: number }[];
 };

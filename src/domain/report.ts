@@ -1,5 +1,5 @@
 import type { Event } from './event.ts';
-import type { NodeFacts } from './facts.ts';
+import type { Fact, Holder, NodeFacts, RankRecord } from './facts.ts';
 import type { Finding, Stage } from './finding.ts';
 import type { Plan } from './plan.ts';
 import type { EngineName } from './recipe.ts';
@@ -24,6 +24,48 @@ export type CheckReport = {
   readonly memory: Plan['memory'];
 };
 
+/** Somebody who holds memory on a node, and by which means it would be stopped. */
+export type MemoryHolder = {
+  readonly holder: Holder;
+  /** `ask`: with consent; `ours`: without; `leave`: never, and `how` says why. */
+  readonly stop: 'ask' | 'ours' | 'leave';
+  /** "systemctl stop", "TERM, after 20 s KILL", or why it is left alone. */
+  readonly how: string;
+  /** How it is given back, or why it cannot be; absent where it is left alone. */
+  readonly back?: string;
+};
+
+/** One node's memory as `firstlight memory` tells it. */
+export type NodeMemory = {
+  readonly node: string;
+  readonly facts: NodeFacts;
+  /** Whether the GPU uses the host's memory. */
+  readonly unified: Fact<boolean>;
+  /** Held by the driver and accounted for by no process. */
+  readonly driverBytes: Fact<number>;
+  readonly reserveBytes: number;
+  /** What a launch could get now: available less the reserve, or free over all cards. */
+  readonly canGetBytes: Fact<number>;
+  /** The same once everything that may be stopped is stopped. */
+  readonly canGetAfterBytes: Fact<number>;
+  readonly holders: Fact<readonly MemoryHolder[]>;
+  /** What would have to go for `--need`, cheapest for others first; absent without it. */
+  readonly wouldGo?: Fact<
+    readonly { readonly identity: string; readonly name: string; readonly bytes: number }[]
+  >;
+  readonly troubles: readonly Pick<CheckItem, 'level' | 'title' | 'remedy'>[];
+  /** What is not known, each with why. */
+  readonly unknown: readonly string[];
+};
+
+export type MemoryReport = {
+  readonly kind: 'memory';
+  readonly cluster: string;
+  readonly milliseconds: number;
+  readonly needBytes: number | undefined;
+  readonly nodes: readonly NodeMemory[];
+};
+
 export type PlanReport = { readonly kind: 'plan'; readonly plan: Plan; readonly facts: readonly NodeFacts[] };
 
 /** Result of up, down and restore: the run and how it ended. */
@@ -40,6 +82,8 @@ export type RankStatus = {
   readonly state: 'running' | 'starting' | 'ended' | 'absent' | 'unknown';
   readonly health: 'answers' | 'does-not-answer' | 'unknown' | 'none';
   readonly text: string;
+  /** What its guard put down, and whether that guard still runs; absent where it never had one. */
+  readonly guard?: NonNullable<RankRecord['guard']>;
 };
 
 export type StatusReport = {
@@ -95,8 +139,26 @@ export type RunsReport = {
 
 export type ShowReport = { readonly kind: 'show'; readonly run: string; readonly events: readonly Event[] };
 
+/** What `diagnose --json` prints, this and nothing beside it. */
+export type DiagnosisAnswer = {
+  /** Slug of docs/causes.md, `unknown` or `no-fault`. */
+  readonly cause: string;
+  /** Its letter in docs/causes.md; null where not even that is known. */
+  readonly family: string | null;
+  /** A log's name, or `head` or `worker` without a log, or `both`, `launcher`, `network`, `client`, `none`. */
+  readonly atFault: string;
+  readonly confidence: number;
+  /** Lines of the logs, numbered from 1 and unaltered. */
+  readonly evidence: readonly { readonly log: string; readonly line: number; readonly text: string }[];
+  readonly consequences: readonly string[];
+  readonly advice: readonly string[];
+  readonly remedy: { readonly name: string; readonly title: string; readonly cost: string } | null;
+  readonly alternatives: readonly { readonly cause: string; readonly confidence: number }[];
+};
+
 export type DiagnoseReport = {
   readonly kind: 'diagnose';
+  readonly answer: DiagnosisAnswer;
   /** Empty for logs of a pair that was launched by hand. */
   readonly run: string;
   /** With the attempt of the run in which each was made. */
@@ -151,8 +213,13 @@ export type LabReport = {
   readonly next: readonly string[];
 };
 
+/** Where one sentence is the whole answer. */
+export type SaidReport = { readonly kind: 'said'; readonly text: string };
+
 export type Report =
+  | SaidReport
   | CheckReport
+  | MemoryReport
   | PlanReport
   | RunReport
   | StatusReport

@@ -60,6 +60,7 @@ export async function followAttempt(
   const lines = new Map<number, LogLine[]>(input.services.map((service) => [service.rank, []]));
   const ended = new Map<number, { code: number | undefined; requested: boolean; at: number }>();
   const guards = new Map<number, GuardRecord>();
+  const available = new Map<string, number>();
   const lostSince = new Map<string, { since: number; sentence: string }>();
   let lastLineAt = world.clock.now();
   let fatalSeen = 0;
@@ -95,7 +96,10 @@ export async function followAttempt(
         if (now - lost.since > NODE_LOST_MILLISECONDS)
           return { kind: 'node-lost', node, sentence: lost.sentence, evidence: seen };
       }
-      if (await serves(seen)) return { kind: 'serving', evidence: evidence() };
+      if (await serves(seen)) {
+        tellGuards();
+        return { kind: 'serving', evidence: evidence() };
+      }
       await world.clock.wait(100, world.signal).catch(() => undefined); // an abort is read at the top of the loop
     }
   } finally {
@@ -153,6 +157,7 @@ export async function followAttempt(
         beat: ({ availableBytes }) => {
           lostSince.delete(service.node);
           world.live({ kind: 'beat', node: service.node, availableBytes });
+          if (availableBytes !== undefined) available.set(service.node, availableBytes);
         },
         guard: (record) => watched(service, record),
       }).catch((error: unknown) => {
@@ -194,6 +199,17 @@ export async function followAttempt(
     guards.set(rank, guard);
     if (before?.state === guard.state) return;
     recorder.emit({ type: 'guard', attempt: input.attempt, node, rank, guard });
+  }
+
+  /** Once it serves: how low memory was on the way, and what is left. */
+  function tellGuards(): void {
+    for (const { node, rank } of input.services) {
+      const guard = guards.get(rank);
+      if (guard === undefined) continue;
+      const availableBytes = available.get(node);
+      const told = availableBytes === undefined ? guard : { ...guard, availableBytes };
+      recorder.emit({ type: 'guard', attempt: input.attempt, node, rank, guard: told });
+    }
   }
 
   function take(service: Service, texts: readonly string[]): void {

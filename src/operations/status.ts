@@ -77,8 +77,13 @@ async function rankStatus(
   rank: { readonly node: string; readonly record: RankRecord },
 ): Promise<RankStatus> {
   const { record } = rank;
+  const { guard } = record;
   const status = await stateOf(world, rank);
-  return record.adopted ? { ...status, text: `adopted, ${status.text}` } : status;
+  return {
+    ...status,
+    ...(record.adopted ? { text: `adopted, ${status.text}` } : {}),
+    ...(guard === undefined ? {} : { guard }),
+  };
 }
 
 async function stateOf(

@@ -1,4 +1,5 @@
 import type { Event } from '../../domain/event.ts';
+import { guardWords } from '../../domain/guard-words.ts';
 import type { RunState } from '../../domain/run-state.ts';
 import { edit, STAGE_WORDS } from '../../domain/run-words.ts';
 import { brief, clock, duration, gib, plural, rate } from '../../domain/units.ts';
@@ -66,6 +67,8 @@ function textOf(event: Event, state: RunState): string | undefined {
       return stage(event, state);
     case 'rank-ended':
       return `${rank(event)} ended${event.code === undefined ? '' : ` with ${event.code}`}${event.requested ? ', as asked' : ''}`;
+    case 'guard':
+      return `${rank(event)} ${guardWords(event.guard)}; lowest ${gib(event.guard.lowestBytes)}`;
     case 'finding': {
       const quote = event.quotes[0];
       const seen = quote ? ` | rank ${quote.rank} line ${quote.line}: ${quote.text.trim()}` : '';

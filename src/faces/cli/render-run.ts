@@ -1,5 +1,6 @@
 import { valueIf } from '../../domain/facts.ts';
 import type { Finding } from '../../domain/finding.ts';
+import { memorySentences } from '../../domain/guard-words.ts';
 import { nowLine } from '../../domain/now-line.ts';
 import type { RankState, RemedyState, RunState } from '../../domain/run-state.ts';
 import { edit } from '../../domain/run-words.ts';
@@ -60,6 +61,7 @@ function served(state: RunState, style: Style): readonly string[] {
     ...labelled('Proved', serving ? [proof(serving.reasoning)] : [], style),
     ...labelled('Speed', serving ? [speed] : [], style),
     ...labelled('Network', serving ? [serving.networkText] : [], style),
+    ...labelled('Memory', serving ? memorySentences(state.attempts.at(-1)?.ranks ?? []) : [], style),
     ...labelled('Cured', cured(state), style),
     ...labelled('Noted', warnings(state), style),
     ...labelled('Owed', owed(state), style),

@@ -1,14 +1,17 @@
+import { guardWords } from '../../domain/guard-words.ts';
 import type {
   AdoptReport,
   ChatReport,
   InitReport,
   LabReport,
+  RankStatus,
   Report,
   StatusReport,
 } from '../../domain/report.ts';
-import { list, plural, rate, when } from '../../domain/units.ts';
+import { gib, list, plural, rate, when } from '../../domain/units.ts';
 import { labelled, spread } from './labelled.ts';
 import { renderCheck } from './render-check.ts';
+import { renderMemory } from './render-memory-report.ts';
 import { renderDiagnose, renderLogs, renderRuns, renderShow } from './render-past.ts';
 import { renderPlan } from './render-plan.ts';
 import type { Style } from './style.ts';
@@ -27,6 +30,8 @@ export function renderReport(report: Report, style: Style, options: RenderOption
   switch (report.kind) {
     case 'check':
       return renderCheck(report, style);
+    case 'memory':
+      return renderMemory(report, style);
     case 'plan':
       return renderPlan(report, style, options);
     case 'run':
@@ -49,6 +54,8 @@ export function renderReport(report: Report, style: Style, options: RenderOption
       return renderAdopt(report, style);
     case 'lab':
       return renderLab(report, style);
+    case 'said':
+      return finish([report.text], style);
   }
 }
 
@@ -119,6 +126,7 @@ function renderStatus(report: StatusReport, style: Style): string {
             const said = [rank.state, health, rank.text].filter((part) => part !== '').join(', ');
             return `${pad(`rank ${rank.rank}`, 9)}${pad(rank.node, names)}  ${pad(rank.role, 6)}  ${mark} ${said}`;
           }),
+          ...labelled('Memory', service.ranks.map(guardLine), style),
           ...labelled('Edited', service.edits.length > 0 ? [service.edits.join(', ')] : [], style),
         ];
       }),
@@ -128,6 +136,15 @@ function renderStatus(report: StatusReport, style: Style): string {
     ],
     style,
   );
+}
+
+/** "spark-b: lowest 9.1 GiB available; guarded, stopped by docker kill under 3.0 GiB available" */
+function guardLine({ node, state, guard, text }: RankStatus): string {
+  const runs = state === 'running' || state === 'starting';
+  if (guard === undefined) return runs && !text.startsWith('adopted') ? `${node}: no guard` : '';
+  const words =
+    runs && !guard.alive && guard.state === 'guards' ? 'unguarded: its guard is gone' : guardWords(guard);
+  return `${node}: lowest ${gib(guard.lowestBytes)} available; ${runs || guard.state !== 'guards' ? words : 'its guard went with it'}`;
 }
 
 const HEALTH = {
