@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listed, nextInLab } from '../../src/lab-operation.ts';
+import { listed, nextInLab } from '../../src/lab-run.ts';
 
 test('what to type next works from where one stands, with npx where npx was used', () => {
   expect(nextInLab('/tmp/lab', { npm_command: 'exec' })).toEqual([
