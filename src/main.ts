@@ -2,10 +2,11 @@
 import { runCli } from './faces/cli/run.ts';
 import { lab } from './lab-operation.ts';
 import { operations } from './operations/index.ts';
+import { serve } from './serve-operation.ts';
 import { makeWorld, version } from './world.ts';
 
 process.exitCode = await runCli(process.argv.slice(2), {
-  operations: [...operations, lab],
+  operations: [...operations, serve, lab],
   makeWorld,
   version: version(),
   stdin: process.stdin,

@@ -28,6 +28,8 @@ export type WorldOptions = {
   readonly onEvent: (event: Event) => void;
   readonly signal: AbortSignal;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Of a World that is open already, where another one is made beside it for the same user. */
+  readonly shared?: Pick<World, 'secrets' | 'journal'>;
 };
 
 export type OpenWorld = World & { close(): void };
@@ -44,7 +46,7 @@ export function makeWorld(options: WorldOptions): OpenWorld {
   let cluster: Cluster | undefined;
   let hosts: Hosts | undefined;
   let journal: Journal | undefined;
-  const secrets = openSecrets(options);
+  const secrets = options.shared?.secrets ?? openSecrets(options);
   return {
     get cluster() {
       if (cluster === undefined) {
@@ -58,6 +60,7 @@ export function makeWorld(options: WorldOptions): OpenWorld {
       return hosts;
     },
     get journal() {
+      if (options.shared) return options.shared.journal;
       if (journal === undefined) {
         journal = openJournal(options.home ?? journalFolder(options.env));
         journal.subscribe(options.onEvent);

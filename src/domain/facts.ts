@@ -171,7 +171,10 @@ export type Holder = {
   readonly command: string;
   readonly gpuBytes: Fact<number>;
   readonly residentBytes: Fact<number>;
-  /** The larger of the two: what stopping it should give back. */
+  /**
+   * What stopping it should give back: both together where the GPU uses the host's memory, since what the driver
+   * gives is not in what is resident; else the larger.
+   */
   readonly bytes: number;
   readonly listens: readonly number[];
   /** Display servers and the like: never proposed to be stopped. */

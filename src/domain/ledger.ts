@@ -40,6 +40,13 @@ export function ledgerOf(facts: NodeFacts | undefined): Ledger | undefined {
     room -= taken;
     return taken;
   };
+  const unified = (valueIf(facts.gpus) ?? []).some((gpu) => gpu.unified);
+  // A card's own memory is not the host's.
+  const sum = (held: readonly Holder[]): number =>
+    held.reduce(
+      (bytes, holder) => bytes + (unified ? holder.bytes : (valueIf(holder.residentBytes) ?? 0)),
+      0,
+    );
   const oursBytes = take(sum(ours));
   const othersBytes = take(sum(others));
   let systemBytes = take(memory.slabBytes + memory.sharedBytes + sum(kept));
@@ -58,7 +65,7 @@ export function ledgerOf(facts: NodeFacts | undefined): Ledger | undefined {
     dirtyBytes: memory.dirtyBytes,
     swapTotalBytes: memory.swapTotalBytes,
     swapFreeBytes: memory.swapFreeBytes,
-    unified: (valueIf(facts.gpus) ?? []).some((gpu) => gpu.unified),
+    unified,
   };
 }
 
@@ -104,8 +111,4 @@ export function beatOnto(ledger: Ledger, availableBytes: number | undefined, ran
 
 function isKept(holder: Holder): boolean {
   return holder.protectedWhy !== undefined || holder.owner.kind === 'untouchable';
-}
-
-function sum(holders: readonly Holder[]): number {
-  return holders.reduce((bytes, holder) => bytes + holder.bytes, 0);
 }

@@ -2,6 +2,8 @@ import type { EngineName } from './recipe.ts';
 
 /** What a look wants to know beyond the host itself. */
 export type LookRequest = {
+  /** Only what tells of memory and who holds it. */
+  readonly memoryOnly?: boolean;
   /** The model's folder to look into, or undefined without a recipe. */
   readonly modelPath: string | undefined;
   /** Which runtime is asked for the images; docker where none is named. */

@@ -7,7 +7,7 @@ export type Software = 'sglang' | 'vllm';
 const engine = z.enum(ENGINES);
 const positive = z.number().int().min(1);
 /** "6GiB", "512 MiB", 6442450944 → bytes. */
-const size = z
+export const size = z
   .union([
     z.number().int().min(0),
     z.string().regex(/^\s*\d+(\.\d+)?\s*(B|KiB|MiB|GiB|TiB|KB|MB|GB|TB)?\s*$/, 'is not a size such as 6GiB'),

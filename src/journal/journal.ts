@@ -13,8 +13,13 @@ export interface Journal {
   /** A new run's id: `<number>`, counted up per journal. */
   newRun(): string;
   append(run: string, body: EventBody): Event;
-  read(run: string, afterSeq?: number): readonly Event[];
+  /** Events after that one, in order; `limit` at most. */
+  read(run: string, afterSeq?: number, limit?: number): readonly Event[];
   runs(): readonly RunSummary[];
+  /** Number of the newest run; undefined before the first. */
+  latest(): string | undefined;
+  /** Number of a run's newest event; 0 where it has none. */
+  lastSeq(run: string): number;
   /** Called for each event appended by this process, in order, after it is written. */
   subscribe(listener: (event: Event) => void): () => void;
   /** Absolute path of one rank's log of one attempt. */

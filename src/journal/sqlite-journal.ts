@@ -46,8 +46,7 @@ class SqliteJournal implements Journal {
 
   append(run: string, body: EventBody): Event {
     const event = inTransaction(this.#database, () => {
-      const last = this.#database.prepare('SELECT coalesce(max(seq), 0) AS seq FROM events WHERE run = ?');
-      const written: Event = { v: 1, seq: number(last.get(run), 'seq') + 1, run, at: this.#at(), ...body };
+      const written: Event = { v: 1, seq: this.lastSeq(run) + 1, run, at: this.#at(), ...body };
       this.#database
         .prepare('INSERT INTO events (run, seq, at, type, json) VALUES (?, ?, ?, ?, ?)')
         .run(run, written.seq, written.at, written.type, JSON.stringify(written));
@@ -57,9 +56,22 @@ class SqliteJournal implements Journal {
     return event;
   }
 
-  read(run: string, afterSeq = 0): readonly Event[] {
-    const select = this.#database.prepare('SELECT json FROM events WHERE run = ? AND seq > ? ORDER BY seq');
-    return select.all(run, afterSeq).map((row) => parseEvent(text(row, 'json')));
+  read(run: string, afterSeq = 0, limit = -1): readonly Event[] {
+    // SQLite takes a negative limit for none.
+    const select = this.#database.prepare(
+      'SELECT json FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?',
+    );
+    return select.all(run, afterSeq, limit).map((row) => parseEvent(text(row, 'json')));
+  }
+
+  lastSeq(run: string): number {
+    const select = this.#database.prepare('SELECT coalesce(max(seq), 0) AS seq FROM events WHERE run = ?');
+    return number(select.get(run), 'seq');
+  }
+
+  latest(): string | undefined {
+    const newest = number(this.#database.prepare('SELECT max(number) AS number FROM runs').get(), 'number');
+    return newest === 0 ? undefined : String(newest);
   }
 
   runs(): readonly RunSummary[] {

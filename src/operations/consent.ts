@@ -32,7 +32,7 @@ export async function consentTo(
       type: 'consent-given',
       steps: flagged.map((step) => step.id),
       refused: [],
-      by: `${world.controller.user} on the command line`,
+      by: `${world.controller.user} ${world.face ?? 'on the command line'}`,
     });
   }
   if (open().length === 0) return undefined;

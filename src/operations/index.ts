@@ -1,10 +1,12 @@
 import { adopt } from './adopt.ts';
+import { consent } from './answer-consent.ts';
 import { chat } from './chat.ts';
 import { check } from './check.ts';
 import { diagnoseRun } from './diagnose.ts';
 import { down } from './down.ts';
 import { init } from './init.ts';
 import { logs } from './logs.ts';
+import { memory } from './memory.ts';
 import type { Operation } from './operation.ts';
 import { planOperation } from './plan.ts';
 import { restore } from './restore.ts';
@@ -16,8 +18,10 @@ import { up } from './up.ts';
 export const operations = [
   init,
   check,
+  memory,
   planOperation,
   up,
+  consent,
   status,
   logs,
   runs,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ENGINES } from '../domain/recipe.ts';
+import { ENGINES, size } from '../domain/recipe.ts';
 
 const recipeFile = z.string().describe('recipe file').meta({ positional: true });
 const ids = z
@@ -29,6 +29,18 @@ export const inputs = {
   }),
   check: z.strictObject({
     recipe: recipeFile.optional().meta({ positional: true, example: 'recipe.yaml' }),
+  }),
+  memory: z.strictObject({
+    node: z
+      .array(z.string())
+      .default([])
+      .describe('this node alone; repeatable; all of the cluster if left out')
+      .meta({ example: '--need 90GiB' }),
+    need: size
+      .optional()
+      .describe('say what would have to go for so much, such as 90GiB')
+      .meta({ value: 'SIZE' }),
+    watch: z.boolean().default(false).describe('look again every two seconds until Ctrl-C'),
   }),
   plan: z.strictObject({
     recipe: recipeFile.meta({ positional: true, example: 'recipe.yaml' }),
@@ -114,6 +126,37 @@ export const inputs = {
       .describe('ids of what to give back; everything if left out')
       .meta({ positional: true, example: '7f3a' }),
   }),
+  consent: z.strictObject({
+    run: z.string().describe('run that waits').meta({ positional: true, example: '14 7f3a c21e' }),
+    allow: z
+      .array(z.string())
+      .default([])
+      .describe('ids of the steps you allow; what is not named stays asked')
+      .meta({ positional: true }),
+    refuse: z.boolean().default(false).describe('refuse what is not named; the run then ends'),
+    plan: z
+      .string()
+      .optional()
+      .describe('answer only while the question is about the plan with this digest')
+      .meta({ value: 'DIGEST' }),
+  }),
+  serve: z.strictObject({
+    listen: z
+      .string()
+      .default('127.0.0.1')
+      .describe('address to listen on; any but loopback is open to the network')
+      .meta({ example: '--port 7071', value: 'ADDR' }),
+    port: z.coerce.number().int().min(0).max(65535).default(7070).describe('port; 0 takes a free one'),
+    readOnly: z.boolean().default(false).describe('show everything, change nothing'),
+    tlsCert: z.string().optional().describe('certificate for https, PEM').meta({ value: 'FILE' }),
+    tlsKey: z.string().optional().describe('its private key, PEM').meta({ value: 'FILE' }),
+    open: z
+      .boolean()
+      .default(true)
+      .describe('open the page in a browser')
+      .meta({ without: 'open no browser' }),
+  }),
+  mcp: z.strictObject({}),
   lab: z.strictObject({
     action: z
       .enum(['up', 'down', 'story', 'list'])

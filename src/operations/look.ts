@@ -20,6 +20,12 @@ export async function look(
   return Promise.all(nodes.map((node) => lookAt(world, node, requestFor(nodes, node, recipe))));
 }
 
+/** Looks at memory and who holds it alone; all else is unknown. */
+export async function lookAtMemory(world: Eyes, nodes: readonly Node[]): Promise<readonly NodeFacts[]> {
+  const request = { memoryOnly: true, modelPath: undefined, images: [], programs: [], peers: [] };
+  return Promise.all(nodes.map((node) => lookAt(world, node, request)));
+}
+
 async function lookAt(world: Eyes, node: Node, request: LookRequest): Promise<NodeFacts> {
   const host = world.hosts.of(node.name);
   const at = new Date(world.clock.now()).toISOString();

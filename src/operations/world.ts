@@ -1,5 +1,6 @@
 import type { Cluster } from '../domain/cluster.ts';
 import type { Event } from '../domain/event.ts';
+import type { MemoryReport } from '../domain/report.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Hosts, Secrets } from '../remote/host.ts';
 
@@ -20,7 +21,9 @@ export type Live =
     }
   /** A piece of a chat answer as it streams. */
   | { readonly kind: 'text'; readonly part: 'answer' | 'reasoning'; readonly text: string }
-  | { readonly kind: 'beat'; readonly node: string; readonly availableBytes: number | undefined };
+  | { readonly kind: 'beat'; readonly node: string; readonly availableBytes: number | undefined }
+  /** One more look at who holds the memory, of `memory --watch`. */
+  | { readonly kind: 'memory'; readonly report: MemoryReport };
 
 /** The only thing with hands. */
 export interface World {
@@ -38,5 +41,7 @@ export interface World {
   /** Hands an event of another journal (a lab's) on to the face. */
   readonly told: (event: Event) => void;
   readonly controller: { readonly host: string; readonly user: string; readonly pid: number };
+  /** Which face asks, as a consent's record tells it; "on the command line" where it is left out. */
+  readonly face?: string;
   readonly version: string;
 }

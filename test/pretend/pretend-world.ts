@@ -18,8 +18,11 @@ function memoryJournal(): Journal {
       for (const listener of listeners) listener(event);
       return event;
     },
-    read: (run, afterSeq = 0) => events.filter((event) => event.run === run && event.seq > afterSeq),
+    read: (run, afterSeq = 0, limit = events.length) =>
+      events.filter((event) => event.run === run && event.seq > afterSeq).slice(0, limit),
     runs: () => [],
+    lastSeq: (run) => events.filter((event) => event.run === run).length,
+    latest: () => (runs === 0 ? undefined : String(runs)),
     subscribe(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

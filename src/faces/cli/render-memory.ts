@@ -57,7 +57,7 @@ function rows(ledger: Ledger, style: Style): readonly string[] {
 }
 
 /** "system service, restarts always", "container of user lab, restart always", "process of root, pid 48122, for 9 h". */
-function ownerWords(holder: Holder): string {
+export function ownerWords(holder: Holder): string {
   const ran = holder.ageSeconds.known ? `, for ${age(holder.ageSeconds.value)}` : '';
   switch (holder.owner.kind) {
     case 'container': {
@@ -73,7 +73,9 @@ function ownerWords(holder: Holder): string {
     case 'process':
       return `process of ${holder.user}, pid ${holder.pid}${ran}`;
     case 'rank':
-      return `rank of ours, ${holder.owner.name}`;
+      return holder.owner.orphan === undefined
+        ? `rank of ours, ${holder.owner.name}`
+        : `left by our rank ${holder.owner.name}, pid ${holder.pid}${ran}`;
     case 'untouchable':
       return `${holder.owner.what}, left alone`;
   }

@@ -11,6 +11,7 @@ import { fieldsOf } from './flags.ts';
 import { type Interrupt, listenForInterrupt } from './interrupt.ts';
 import { createLiveView } from './live-screen.ts';
 import { mayDraw } from './may-draw.ts';
+import { watchMemory } from './memory-watch.ts';
 import { jsonProgress, liveProgress, type Progress, plainProgress } from './output.ts';
 import type { Globals } from './program.ts';
 import { newQuestions, unknownKey } from './questions.ts';
@@ -87,6 +88,7 @@ export async function carryOut(
   const asks = interactive && operation.name === 'up' && given['wait'] !== true;
   const followed = (operation.name === 'logs' || operation.name === 'diagnose') && given['follow'] === true;
   const stream = streamTo((text) => void stdout.write(text), style());
+  const watched = watchMemory(stdout, { env, json: globals.json, plain: globals.plain, style });
   let broken: unknown;
 
   const onEvent = (event: Event): void => {
@@ -102,10 +104,11 @@ export async function carryOut(
     });
   };
   const live = (update: Live): void => {
+    if (update.kind === 'memory') watched.show(update.report);
     if (globals.json) return;
     if (update.kind === 'text') stream.text(update.part, update.text);
     else if (update.kind === 'lines' && followed) stream.lines(update);
-    else progress.live(update);
+    else if (update.kind !== 'memory') progress.live(update);
   };
   const world = parts.makeWorld({
     cluster: globals.cluster ?? (env['FIRSTLIGHT_CLUSTER'] || 'cluster.yaml'), // an empty variable is none
@@ -174,6 +177,7 @@ export async function carryOut(
   }
 
   function print(answer: Answer): void {
+    if (watched.showed()) return;
     if (globals.json) {
       if (!asEvents) stdout.write(`${safeJson(answer.report, 2)}\n`);
       return;

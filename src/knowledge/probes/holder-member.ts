@@ -17,6 +17,8 @@ export type HolderInput = {
   readonly records?: ReadonlySet<string> | undefined;
   /** Root reads every environment: then a bare process can be brought back. */
   readonly rootToBeHad: boolean;
+  /** The GPU's memory is the host's: what a process has on it comes on top of what is resident. */
+  readonly unified?: boolean;
 };
 
 /** A process that counts, with whose it is. */

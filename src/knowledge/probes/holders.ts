@@ -48,6 +48,7 @@ function toHolder(members: readonly Member[], reading: ProcessReading, input: Ho
   const main = mainOf(members, reading, input);
   const gpuBytes = sumGpu(members, reading);
   const residentBytes = members.reduce((sum, { row }) => sum + row.residentBytes, 0);
+  const onGpu = gpuBytes.known ? gpuBytes.value : 0;
   const owner = ownerOf(main, reading, input);
   const why = whyProtected(members, owner);
   const returns = why === undefined ? returnsOf(main, owner, reading) : [];
@@ -62,7 +63,7 @@ function toHolder(members: readonly Member[], reading: ProcessReading, input: Ho
     command: commandOf(main),
     gpuBytes,
     residentBytes: known(residentBytes),
-    bytes: Math.max(gpuBytes.known ? gpuBytes.value : 0, residentBytes),
+    bytes: input.unified === true ? onGpu + residentBytes : Math.max(onGpu, residentBytes),
     listens: listensOf(members, input, reading),
     ...(why === undefined ? {} : { protectedWhy: why }),
     ...(returns.length === 0 ? {} : { returns }),

@@ -21,6 +21,8 @@ import { parseSudo, sudoProbe } from './sudo.ts';
 
 /** What one look asks of a host. All of them fit into one round trip; each stands alone. */
 export function probesFor(request: LookRequest): Probe[] {
+  if (request.memoryOnly === true)
+    return [hostProbe, meminfoProbe, gpusProbe, processesProbe, containersProbe, sudoProbe, ownRecordsProbe];
   return [
     hostProbe,
     ownNameProbe,
@@ -82,6 +84,7 @@ export function assembleFacts(input: {
   const containers = parseContainers(of(containersProbe));
   const ports = parsePorts(of(processesProbe));
   const sudo = parseSudo(of(sudoProbe));
+  const look = parseGpuLook(of(gpusProbe));
   const running = (valueIf(containers) ?? [])
     .filter(({ state }) => state === 'running')
     .map(({ name }) => name);
@@ -94,7 +97,7 @@ export function assembleFacts(input: {
     host: parseHost(of(hostProbe), parseOwnName(of(ownNameProbe))),
     clockOffsetSeconds: input.clockOffsetSeconds,
     memory: parseMeminfo(of(meminfoProbe)),
-    ...parseGpuLook(of(gpusProbe)),
+    ...look,
     holders: holdersFrom({
       processes: readProcesses(of(processesProbe)),
       containers,
@@ -102,6 +105,7 @@ export function assembleFacts(input: {
       runners: valueIf(own)?.runners ?? new Map(),
       records: own.known ? new Set(own.value.ranks.map(({ name }) => name)) : undefined,
       rootToBeHad: sudo.known && sudo.value !== 'none',
+      unified: (valueIf(look.gpus) ?? look.driver.trouble?.seen ?? []).some((gpu) => gpu.unified),
     }),
     containers: map(containers, (list) => list.map(plainContainer)),
     ports: map(ports, (list) => list.map(plainPort)),

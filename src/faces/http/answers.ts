@@ -1,0 +1,156 @@
+import { z } from 'zod';
+import { STAGES } from '../../domain/finding.ts';
+
+/** Schemas of what this face answers: for the OpenAPI document, and for tests that hold the answers against it. */
+
+const owed = z.array(z.strictObject({ node: z.string(), id: z.string(), title: z.string() }));
+const nodeFacts = z.looseObject({ node: z.string(), at: z.string(), reached: z.boolean() });
+const plan = z.looseObject({
+  digest: z.string(),
+  engine: z.string(),
+  state: z.enum(['empty', 'work', 'blocked']),
+  ranks: z.array(z.string()),
+  phases: z.array(z.looseObject({ kind: z.string(), steps: z.array(z.looseObject({ id: z.string() })) })),
+});
+const quote = z.strictObject({ rank: z.number(), node: z.string(), line: z.number(), text: z.string() });
+const finding = z.looseObject({
+  cause: z.string(),
+  node: z.string().optional(),
+  final: z.boolean(),
+  title: z.string(),
+  why: z.string(),
+  quotes: z.array(quote),
+  advice: z.array(z.string()),
+});
+
+/** One event of a run; its type says what else it holds. */
+export const eventSchema = z.looseObject({
+  v: z.literal(1),
+  seq: z.number().int(),
+  run: z.string(),
+  at: z.string(),
+  type: z.string(),
+});
+
+const logLine = {
+  rank: z.number().int(),
+  node: z.string(),
+  line: z.number().int(),
+  at: z.number(),
+  stage: z.enum(STAGES),
+  text: z.string(),
+};
+
+const runRow = z.strictObject({
+  run: z.string(),
+  operation: z.string(),
+  recipe: z.string().optional(),
+  startedAt: z.string(),
+  seconds: z.number().optional(),
+  outcome: z.string(),
+});
+
+const reports = [
+  z.looseObject({
+    kind: z.literal('check'),
+    cluster: z.string(),
+    facts: z.array(nodeFacts),
+    items: z.array(
+      z.strictObject({
+        level: z.enum(['blocks', 'warning', 'unknown', 'fine']),
+        topic: z.string(),
+        node: z.string(),
+        title: z.string(),
+        remedy: z.string().optional(),
+      }),
+    ),
+  }),
+  z.looseObject({ kind: z.literal('plan'), plan, facts: z.array(nodeFacts) }),
+  z.looseObject({ kind: z.literal('run'), run: z.string(), ended: eventSchema }),
+  z.looseObject({
+    kind: z.literal('status'),
+    cluster: z.string(),
+    services: z.array(
+      z.looseObject({ recipe: z.string(), serving: z.boolean(), ranks: z.array(z.unknown()) }),
+    ),
+    unreached: z.array(z.strictObject({ node: z.string(), why: z.string() })),
+    owed,
+  }),
+  z.looseObject({
+    kind: z.literal('logs'),
+    run: z.string(),
+    attempt: z.number().int(),
+    lines: z.array(z.strictObject(logLine)),
+  }),
+  z.looseObject({ kind: z.literal('runs'), runs: z.array(runRow) }),
+  z.looseObject({ kind: z.literal('show'), run: z.string(), events: z.array(eventSchema) }),
+  z.looseObject({ kind: z.literal('diagnose'), run: z.string(), findings: z.array(finding) }),
+  z.looseObject({ kind: z.literal('chat'), answer: z.string(), reasoning: z.string(), finish: z.string() }),
+  z.looseObject({ kind: z.literal('init'), file: z.string(), nodes: z.number().int() }),
+  z.looseObject({ kind: z.literal('adopt'), ranks: z.array(z.unknown()) }),
+  z.looseObject({ kind: z.literal('said'), text: z.string() }),
+] as const;
+
+export const answers = {
+  cluster: z.strictObject({
+    cluster: z.string(),
+    clusterFile: z.string(),
+    nodes: z.array(
+      z.strictObject({
+        name: z.string(),
+        ssh: z.string(),
+        jump: z.string().optional(),
+        fabric: z.string().optional(),
+      }),
+    ),
+    version: z.string(),
+    readOnly: z.boolean(),
+    scope: z.enum(['read', 'write']),
+    newestRun: z.string().optional(),
+  }),
+  recipes: z.strictObject({
+    recipes: z.array(z.strictObject({ file: z.string(), recipe: z.string(), model: z.string() })),
+  }),
+  runs: z.strictObject({ runs: z.array(runRow) }),
+  run: z.looseObject({
+    run: z.string(),
+    phase: z.string(),
+    lastSeq: z.number().int(),
+    now: z.strictObject({ glyph: z.string(), sentence: z.string(), next: z.string() }),
+    worksHere: z.boolean(),
+  }),
+  events: z.array(eventSchema),
+  logs: z.strictObject({
+    total: z.number().int(),
+    from: z.number().int(),
+    rows: z.array(
+      z.strictObject({
+        ...logLine,
+        attempt: z.number().int(),
+        level: z.enum(['error', 'warning', '']),
+      }),
+    ),
+    warnings: z.number().int(),
+    errors: z.number().int(),
+  }),
+  look: z.strictObject({ at: z.string(), facts: z.array(nodeFacts) }),
+  engine: z.strictObject({
+    samples: z.array(
+      z.strictObject({
+        at: z.number(),
+        running: z.number().optional(),
+        waiting: z.number().optional(),
+        kvUsed: z.number().optional(),
+        firstToken: z.number().optional(),
+        firstTokenHigh: z.number().optional(),
+        betweenTokens: z.number().optional(),
+        betweenTokensHigh: z.number().optional(),
+        tokensPerSecond: z.number().optional(),
+      }),
+    ),
+    why: z.string().optional(),
+  }),
+  said: z.strictObject({ text: z.string() }),
+  begun: z.strictObject({ run: z.string() }),
+  report: z.strictObject({ report: z.union(reports), exit: z.number().int() }),
+} as const;

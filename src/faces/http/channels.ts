@@ -1,0 +1,107 @@
+import { logWindow } from '../../operations/log-window.ts';
+import type { Call } from './call.ts';
+import type { Channel } from './event-stream.ts';
+import { Refusal } from './problem.ts';
+
+/** What a stream may carry beside the events. */
+export const CHANNELS = ['ledger', 'log', 'metrics'] as const;
+
+const LEDGER_MILLISECONDS = 5000;
+const LOG_MILLISECONDS = 100;
+const METRICS_MILLISECONDS = 5000;
+const RUNS_MILLISECONDS = 500;
+const TAIL_ROWS = 200;
+
+/** The channels that a stream asked for by name; with any of them it also tells of newer runs. */
+export function channelsOf(
+  names: string | undefined,
+  run: string,
+  { desk, world }: Call,
+): readonly Channel[] {
+  if (names === undefined || names === '') return [];
+  const wanted = new Set(names.split(','));
+  const strange = [...wanted].find((name) => !CHANNELS.some((known) => known === name));
+  if (strange !== undefined)
+    throw new Refusal(
+      422,
+      'bad-input',
+      `?with: there is no channel ${strange}`,
+      `there are ${CHANNELS.join(', ')}`,
+    );
+  const channels = [
+    polled('runs', RUNS_MILLISECONDS, async (tell) => {
+      const newest = world.journal.latest();
+      if (newest !== undefined) tell(`{"newest":${JSON.stringify(newest)}}`);
+    }),
+  ];
+  if (wanted.has('ledger'))
+    channels.push(
+      polled('ledger', LEDGER_MILLISECONDS, async (tell) => {
+        const { at, facts } = await desk.looks.fresh(LEDGER_MILLISECONDS - 500);
+        tell(desk.scrub(JSON.stringify({ at: new Date(at).toISOString(), facts })));
+      }),
+    );
+  if (wanted.has('metrics'))
+    channels.push(
+      polled('metrics', METRICS_MILLISECONDS, async (tell) => {
+        await desk.engine.fresh(METRICS_MILLISECONDS - 500);
+        const newest = desk.engine.all().at(-1);
+        if (newest !== undefined) tell(JSON.stringify(newest));
+      }),
+    );
+  if (wanted.has('log'))
+    channels.push(
+      polled('log', LOG_MILLISECONDS, async (tell) => {
+        const state = await desk.states.of(run);
+        if (state === undefined || state.attempts.length === 0) return;
+        const window = await logWindow(world, state, TAIL);
+        tell(desk.scrub(JSON.stringify(window)));
+      }),
+    );
+  return channels;
+}
+
+const TAIL = {
+  from: undefined,
+  count: TAIL_ROWS,
+  ranks: [],
+  attempt: undefined,
+  stage: undefined,
+  level: undefined,
+  q: '',
+} as const;
+
+/** Looks for something new so often, while the stream is open; the same as before is nothing new. */
+function polled(
+  name: string,
+  everyMilliseconds: number,
+  see: (tell: (data: string) => void) => Promise<void>,
+): Channel {
+  let number = 0;
+  let data: string | undefined;
+  return {
+    name,
+    newest: () => (data === undefined ? undefined : { number, data: () => data ?? 'null' }),
+    listen(wake) {
+      let busy = false;
+      const turn = (): void => {
+        if (busy) return;
+        busy = true;
+        see((fresh) => {
+          if (fresh === data) return;
+          data = fresh;
+          number += 1;
+          wake();
+        })
+          // Hosts out of reach, or a cluster file that is being written: the next turn sees.
+          .catch(() => undefined)
+          .finally(() => {
+            busy = false;
+          });
+      };
+      const timer = setInterval(turn, everyMilliseconds);
+      turn();
+      return () => clearInterval(timer);
+    },
+  };
+}

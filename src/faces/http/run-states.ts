@@ -1,0 +1,35 @@
+import { blank, fold, type RunState } from '../../domain/run-state.ts';
+import type { World } from '../../operations/world.ts';
+
+const KEPT = 16;
+const AT_ONCE = 2000;
+
+/** States of runs, each folded on from where it was left: a run of a hundred thousand events is read once. */
+export type RunStates = {
+  /** Undefined for a run that the journal does not have. */
+  of(run: string): Promise<RunState | undefined>;
+};
+
+/** Keeps the states of the runs that were asked for last. */
+export function newRunStates(journal: () => World['journal']): RunStates {
+  const states = new Map<string, RunState>();
+  return {
+    async of(run) {
+      let state = states.get(run) ?? blank;
+      for (;;) {
+        const events = journal().read(run, state.lastSeq, AT_ONCE);
+        for (const event of events) state = fold(state, event);
+        if (events.length < AT_ONCE) break;
+        // Others are served between two slices.
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      if (state.lastSeq === 0) return undefined;
+      // The one that was asked for last stands last.
+      states.delete(run);
+      states.set(run, state);
+      const [oldest] = states.keys();
+      if (states.size > KEPT && oldest !== undefined) states.delete(oldest);
+      return state;
+    },
+  };
+}
