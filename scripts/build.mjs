@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
+import { build } from 'vite';
 
 rmSync('dist', { recursive: true, force: true });
 const { status } = spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'], {
@@ -11,6 +12,7 @@ const { status } = spawnSync(process.execPath, ['node_modules/typescript/bin/tsc
 });
 if (status !== 0) process.exit(status ?? 1);
 await bundle();
+await build({ configFile: 'vite.config.ts', logLevel: 'warn' }); // the page, to dist/faces/web
 chmodSync('dist/main.js', 0o755);
 
 /** All that main.js reads in becomes dist/main.js; what is read in at run time stays in files beside it. */
@@ -22,6 +24,12 @@ async function bundle() {
     // Parts of these are compiled for the machine.
     external: ['libsql', 'ssh2'],
     plugins: [
+      {
+        name: 'one-language',
+        // zod's messages in fifty languages: ours are our own.
+        load: (id) =>
+          id.endsWith('/zod/v4/locales/index.js') ? "export { default as en } from './en.js';" : null,
+      },
       {
         name: 'own-place',
         // A module that looks for files beside itself finds them where it was compiled to.
@@ -40,6 +48,8 @@ async function bundle() {
     dir: dist,
     format: 'esm',
     entryFileNames: 'main.js',
+    // Names stay, for the stack of a bug's report; blanks and comments are only read past.
+    minify: { mangle: false, compress: true, codegen: true },
     chunkFileNames: '[name]-part.js',
   });
 }

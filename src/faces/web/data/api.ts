@@ -1,0 +1,165 @@
+import type { Event } from '../../../domain/event.ts';
+import type { NodeFacts } from '../../../domain/facts.ts';
+import type { Report, RunsReport } from '../../../domain/report.ts';
+import type { RunState } from '../../../domain/run-state.ts';
+
+export type ClusterInfo = {
+  readonly cluster: string;
+  readonly nodes: readonly {
+    readonly name: string;
+    readonly ssh: string;
+    readonly jump?: string;
+    readonly fabric?: string;
+  }[];
+  readonly version: string;
+  readonly readOnly: boolean;
+};
+
+export type RunSummary = RunsReport['runs'][number];
+
+export type LogRow = {
+  readonly rank: number;
+  readonly node: string;
+  readonly attempt: number;
+  readonly line: number;
+  /** ms since the epoch. */
+  readonly at: number;
+  readonly stage: string;
+  readonly level: 'error' | 'warning' | '';
+  readonly text: string;
+};
+
+/** One window of a run's merged log under a filter. */
+export type LogWindow = {
+  /** Rows under the filter. */
+  readonly total: number;
+  readonly from: number;
+  readonly rows: readonly LogRow[];
+  readonly warnings: number;
+  readonly errors: number;
+};
+
+export type LogQuery = {
+  readonly run: string;
+  readonly from: number;
+  readonly count: number;
+  readonly ranks: readonly number[];
+  readonly stage: string | undefined;
+  readonly attempt: number | undefined;
+  readonly level: 'error' | 'warning' | undefined;
+  readonly q: string;
+};
+
+/** What the server would not do, in its words (problem+json). */
+export class Refused extends Error {
+  readonly status: number;
+  readonly hint: string;
+
+  constructor(status: number, message: string, hint: string) {
+    super(message);
+    this.status = status;
+    this.hint = hint;
+  }
+}
+
+export async function getCluster(): Promise<ClusterInfo> {
+  return get('/api/cluster');
+}
+
+export async function getRuns(): Promise<readonly RunSummary[]> {
+  return (await get<{ readonly runs: readonly RunSummary[] }>('/api/runs')).runs;
+}
+
+/** The run as its events fold, without the events. */
+export async function getRun(run: string): Promise<RunState> {
+  return get(`/api/runs/${encodeURIComponent(run)}`);
+}
+
+/** All events of a run as one compressed list: for replay. */
+export async function getEvents(run: string): Promise<readonly Event[]> {
+  return get(`/api/runs/${encodeURIComponent(run)}/events`);
+}
+
+export async function getLog(query: LogQuery): Promise<LogWindow> {
+  const params = new URLSearchParams({ from: String(query.from), count: String(query.count) });
+  if (query.ranks.length > 0) params.set('ranks', query.ranks.join(','));
+  if (query.stage !== undefined) params.set('stage', query.stage);
+  if (query.attempt !== undefined) params.set('attempt', String(query.attempt));
+  if (query.level !== undefined) params.set('level', query.level);
+  if (query.q !== '') params.set('q', query.q);
+  return get(`/api/runs/${encodeURIComponent(query.run)}/log?${params}`);
+}
+
+/** The nodes as the server saw them last; `fresh` looks again. */
+export async function getLook(
+  fresh: boolean,
+): Promise<{ readonly at: string; readonly facts: readonly NodeFacts[] }> {
+  return get(`/api/look${fresh ? '?fresh=1' : ''}`);
+}
+
+/** The engine's own numbers, newest last. */
+export type Sample = {
+  /** ms since the epoch. */
+  readonly at: number;
+  readonly running?: number;
+  readonly waiting?: number;
+  /** 0 to 1. */
+  readonly kvUsed?: number;
+  /** Seconds, median and 95th percentile of the last interval. */
+  readonly firstToken?: number;
+  readonly firstTokenHigh?: number;
+  readonly betweenTokens?: number;
+  readonly betweenTokensHigh?: number;
+  readonly tokensPerSecond?: number;
+};
+
+export async function getServing(): Promise<{ readonly samples: readonly Sample[]; readonly why?: string }> {
+  return get('/api/serving');
+}
+
+/** The answer to a run that waits for a person. */
+export async function answerConsent(
+  run: string,
+  allowed: readonly string[],
+  refused: readonly string[],
+): Promise<void> {
+  await post(`/api/runs/${encodeURIComponent(run)}/consent`, { allowed, refused });
+}
+
+/** Starts an operation; the answer is its report, or the run it goes on in. */
+export async function operate(
+  name: string,
+  input: Readonly<Record<string, unknown>>,
+): Promise<{ readonly run?: string; readonly report?: Report }> {
+  return post(`/api/operations/${name}`, input);
+}
+
+async function get<T>(path: string): Promise<T> {
+  return read(await fetch(path, { headers: { accept: 'application/json' }, credentials: 'same-origin' }));
+}
+
+async function post<T>(path: string, body: unknown): Promise<T> {
+  const headers = { 'content-type': 'application/json', accept: 'application/json' };
+  return read(
+    await fetch(path, { method: 'POST', headers, body: JSON.stringify(body), credentials: 'same-origin' }),
+  );
+}
+
+async function read<T>(response: Response): Promise<T> {
+  const body: unknown = response.status === 204 ? {} : await response.json().catch(() => ({}));
+  if (!response.ok) throw refusal(response.status, body);
+  // The server's answers are checked against the schemas of its own document by the server's tests.
+  return body as T;
+}
+
+function refusal(status: number, body: unknown): Refused {
+  const said = (key: string): string => {
+    const value: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, key) : undefined;
+    return typeof value === 'string' ? value : '';
+  };
+  return new Refused(
+    status,
+    said('detail') || said('title') || `the server answered ${status}`,
+    said('hint'),
+  );
+}

@@ -1,0 +1,219 @@
+import type { Event } from '../../../domain/event.ts';
+import type { NodeFacts } from '../../../domain/facts.ts';
+import { blank, fold, type RunState } from '../../../domain/run-state.ts';
+import { type Address, readAddress, writeAddress } from './address.ts';
+import {
+  type ClusterInfo,
+  getCluster,
+  getEvents,
+  getLook,
+  getRun,
+  getRuns,
+  Refused,
+  type RunSummary,
+} from './api.ts';
+import { follow } from './stream.ts';
+
+/** All that the page shows; a new object for each change. */
+export type Page = {
+  readonly address: Address;
+  readonly cluster: ClusterInfo | undefined;
+  readonly runs: readonly RunSummary[];
+  /** The run that is shown, as it is now. */
+  readonly live: RunState;
+  /** All its events, once somebody wants to go back in it. */
+  readonly events: readonly Event[] | undefined;
+  /** The run as of `address.at`; the live one otherwise. */
+  readonly shown: RunState;
+  readonly beats: ReadonlyMap<string, number | undefined>;
+  /** Rows of its log; grows while it runs. */
+  readonly logCount: number;
+  /** The newest look outside of any run. */
+  readonly look: { readonly at: string; readonly facts: readonly NodeFacts[] } | undefined;
+  readonly connection: { readonly state: 'connecting' | 'live' | 'lost'; readonly since: number };
+  readonly refused: { readonly message: string; readonly hint: string } | undefined;
+  /** ms; moves each second, and with each event. */
+  readonly now: number;
+  /** Ids of steps chosen in the consent card, before anything is sent. */
+  readonly chosen: ReadonlySet<string>;
+  /** Reading for the first time. */
+  readonly reading: boolean;
+};
+
+/** Every so many events the state is kept, so that the slider need not fold from the start. */
+const SNAPSHOT = 2000;
+
+/** The page's memory: one object, changed by what the server tells and what a person does. */
+export class PageStore {
+  page: Page;
+  private readonly draw: (page: Page) => void;
+  private frame = 0;
+  private queue: Event[] = [];
+  private unfollow: (() => void) | undefined;
+  private opened = 0;
+  /** States of the shown run after each SNAPSHOT events. */
+  private snapshots: RunState[] = [];
+
+  constructor(draw: (page: Page) => void) {
+    this.draw = draw;
+    this.page = {
+      address: readAddress(location.pathname, location.search),
+      cluster: undefined,
+      runs: [],
+      live: blank,
+      events: undefined,
+      shown: blank,
+      beats: new Map(),
+      logCount: 0,
+      look: undefined,
+      connection: { state: 'connecting', since: Date.now() },
+      refused: undefined,
+      now: Date.now(),
+      chosen: new Set(),
+      reading: true,
+    };
+  }
+
+  async start(): Promise<void> {
+    addEventListener('popstate', () => void this.open(readAddress(location.pathname, location.search)));
+    setInterval(() => this.change({ now: Date.now() }), 1000);
+    setInterval(() => void this.readRuns(), 2000);
+    this.change({});
+    await this.attempt(async () => this.change({ cluster: await getCluster() }));
+    await this.readRuns();
+    await this.open(this.page.address);
+    void this.lookNow(false);
+  }
+
+  /** What a person goes to; written into the address bar. */
+  go(address: Address): void {
+    history.pushState(null, '', writeAddress(address));
+    void this.open(address);
+  }
+
+  /** As `go`, but without a new entry to go back to (filters, the slider). */
+  refine(change: Partial<Address>): void {
+    const address = { ...this.page.address, ...change };
+    history.replaceState(null, '', writeAddress(address));
+    void this.open(address);
+  }
+
+  change(part: Partial<Page>): void {
+    this.page = { ...this.page, ...part };
+    if (this.frame === 0) this.frame = this.later(() => this.paint());
+  }
+
+  async lookNow(fresh: boolean): Promise<void> {
+    await this.attempt(async () => this.change({ look: await getLook(fresh) }));
+  }
+
+  /** Runs it; a refusal is shown in its own card, not thrown. */
+  async attempt(work: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await work();
+      if (this.page.refused) this.change({ refused: undefined });
+      return true;
+    } catch (error) {
+      if (error instanceof Refused) this.change({ refused: { message: error.message, hint: error.hint } });
+      return false;
+    }
+  }
+
+  private later(work: () => void): number {
+    // A hidden tab gets no animation frames; it folds and paints nothing anybody sees, once a second.
+    return document.hidden ? window.setTimeout(work, 1000) : requestAnimationFrame(work);
+  }
+
+  private paint(): void {
+    this.frame = 0;
+    if (this.queue.length > 0) {
+      const events = this.queue;
+      this.queue = [];
+      let live = this.page.live;
+      for (const event of events) if (event.seq > live.lastSeq) live = fold(live, event);
+      const kept = this.page.events === undefined ? undefined : [...this.page.events, ...events];
+      const shown = this.page.address.at === undefined ? live : this.page.shown;
+      this.page = { ...this.page, live, shown, events: kept, now: Date.now() };
+    }
+    this.draw(this.page);
+  }
+
+  private async readRuns(): Promise<void> {
+    await this.attempt(async () => {
+      const runs = await getRuns();
+      if (runs.length !== this.page.runs.length || runs[0]?.outcome !== this.page.runs[0]?.outcome)
+        this.change({ runs });
+      const { address } = this.page;
+      const newest = runs[0]?.run;
+      if (
+        address.view === 'run' &&
+        address.run === undefined &&
+        newest !== undefined &&
+        newest !== this.page.live.run
+      )
+        await this.open(address);
+    });
+  }
+
+  private async open(address: Address): Promise<void> {
+    const token = ++this.opened;
+    this.change({ address });
+    if (address.view === 'runs') return;
+    const run = address.run ?? this.page.runs[0]?.run;
+    if (run === undefined) {
+      this.change({ reading: false, connection: { state: 'live', since: Date.now() } });
+      return;
+    }
+    if (run !== this.page.live.run) {
+      this.unfollow?.();
+      this.queue = [];
+      this.snapshots = [];
+      const read = await this.attempt(async () => {
+        const live = await getRun(run);
+        if (token !== this.opened) return;
+        this.change({
+          live,
+          shown: live,
+          events: undefined,
+          beats: new Map(),
+          chosen: new Set(),
+          reading: false,
+          logCount: 0,
+        });
+        this.unfollow = follow(run, live.lastSeq, {
+          event: (event) => {
+            this.queue.push(event);
+            this.change({});
+          },
+          beat: (node, bytes) => this.change({ beats: new Map(this.page.beats).set(node, bytes) }),
+          lines: (count) => this.change({ logCount: count }),
+          state: (state) => this.change({ connection: { state, since: Date.now() } }),
+        });
+      });
+      if (!read || token !== this.opened) return this.change({ reading: false });
+    }
+    if (address.at === undefined) return this.change({ shown: this.page.live });
+    await this.goBackTo(run, address.at, token);
+  }
+
+  private async goBackTo(run: string, at: number, token: number): Promise<void> {
+    if (this.page.events === undefined) {
+      await this.attempt(async () => this.change({ events: await getEvents(run) }));
+      if (token !== this.opened) return;
+    }
+    const events = this.page.events ?? [];
+    const until = events.findIndex((event) => event.seq > at);
+    const end = until === -1 ? events.length : until;
+    const kept = Math.min(this.snapshots.length, Math.floor(end / SNAPSHOT));
+    let state = this.snapshots[kept - 1] ?? blank;
+    for (let index = kept * SNAPSHOT; index < end; index++) {
+      const event = events[index];
+      if (event !== undefined) state = fold(state, event);
+      if ((index + 1) % SNAPSHOT !== 0) continue;
+      this.snapshots[(index + 1) / SNAPSHOT - 1] = state;
+      await new Promise((resolve) => setTimeout(resolve)); // between slices the page answers
+      if (token !== this.opened) return;
+    }
+    this.change({ shown: state });
+  }
+}

@@ -1,0 +1,44 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+const KEYS: readonly (readonly [string, string])[] = [
+  ['?', 'this list'],
+  ['/', 'search the log'],
+  ['1 … 8, 0', 'a rank on or off, all ranks'],
+  ['f, End', 'follow the end of the log'],
+  ['e', 'errors only'],
+  ['c', 'the card beside'],
+  ['r', 'choose a run'],
+  ['m', 'cluster full or compact'],
+  ['d', 'dark or light'],
+  ['w', 'log at full height'],
+  ['Space, ← →', 'replay: play, one event'],
+  ['Esc', 'close, clear, back to live'],
+];
+
+/** The list of keys. None of them changes a host. */
+export function Keys({ open, close }: { readonly open: boolean; readonly close: () => void }): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (open) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [open]);
+  return (
+    <dialog ref={dialog} onClose={close} aria-labelledby="keys-head">
+      <h2 id="keys-head">Keys</h2>
+      <dl>
+        {KEYS.map(([key, what]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <button type="button" onClick={close}>
+        Close
+      </button>
+    </dialog>
+  );
+}

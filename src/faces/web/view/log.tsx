@@ -1,0 +1,160 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { STAGE_WORDS } from '../../../domain/run-words.ts';
+import { thousands } from '../../../domain/units.ts';
+import type { Page, PageStore } from '../data/page.ts';
+import { COLUMNS } from '../picture/timeline.ts';
+import { LogPool, type PoolNews } from './log-pool.ts';
+
+const NOTHING: PoolNews = { total: 0, warnings: 0, errors: 0, following: true, unread: 0 };
+
+/** All ranks' lines as one log: filtered and searched by the server, never held whole here. */
+export function Log({ page, store }: { readonly page: Page; readonly store: PageStore }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const inner = useRef<HTMLDivElement>(null);
+  const pool = useRef<LogPool | undefined>(undefined);
+  const [news, setNews] = useState(NOTHING);
+  const [tall, setTall] = useState(false);
+  const { address, shown } = page;
+  const ranks = [
+    ...new Map(shown.attempts.flatMap((attempt) => attempt.ranks).map((rank) => [rank.rank, rank])).values(),
+  ];
+
+  useEffect(() => {
+    if (!box.current || !inner.current) return undefined;
+    const made = new LogPool(box.current, inner.current, setNews);
+    pool.current = made;
+    const reveal = (event: Event): void => {
+      if (event instanceof CustomEvent)
+        void made.reveal(event.detail.attempt, event.detail.rank, event.detail.line);
+      box.current?.focus();
+    };
+    addEventListener('show-line', reveal);
+    return () => removeEventListener('show-line', reveal);
+  }, []);
+  useEffect(() => {
+    if (shown.run === '') return;
+    pool.current?.show(
+      {
+        run: shown.run,
+        ranks: address.ranks,
+        stage: address.stage,
+        attempt: address.attempt,
+        level: address.level,
+        q: address.q,
+      },
+      Date.parse(shown.startedAt ?? '') || 0,
+      quotesOf(page),
+    );
+  }, [shown.run, address, shown.attempts]);
+  useEffect(() => pool.current?.grew(), [page.logCount]);
+
+  return (
+    <section class={tall ? 'panel log-panel tall' : 'panel log-panel'} id="log" aria-labelledby="log-head">
+      <div class="head wrap">
+        <h2 id="log-head" tabIndex={-1}>
+          Log
+        </h2>
+        {ranks.map((rank) => (
+          <button
+            key={rank.rank}
+            type="button"
+            class="chip"
+            aria-pressed={address.ranks.length === 0 || address.ranks.includes(rank.rank)}
+            onClick={() =>
+              store.refine({
+                ranks: toggled(
+                  address.ranks,
+                  rank.rank,
+                  ranks.map((one) => one.rank),
+                ),
+              })
+            }
+          >
+            <i class={`gutter rank-${rank.rank % 4}`} /> {rank.rank} {rank.node}
+          </button>
+        ))}
+        <select
+          class="small"
+          aria-label="Stage"
+          value={address.stage ?? ''}
+          onChange={({ currentTarget }) => store.refine({ stage: currentTarget.value || undefined })}
+        >
+          <option value="">all stages</option>
+          {COLUMNS.map((stage) => (
+            <option key={stage} value={stage}>
+              {STAGE_WORDS[stage]}
+            </option>
+          ))}
+        </select>
+        <button
+          type="button"
+          class="chip"
+          aria-pressed={address.level === 'warning'}
+          onClick={() => store.refine({ level: address.level === 'warning' ? undefined : 'warning' })}
+        >
+          warnings {thousands(news.warnings)}
+        </button>
+        <button
+          type="button"
+          class="chip"
+          aria-pressed={address.level === 'error'}
+          onClick={() => store.refine({ level: address.level === 'error' ? undefined : 'error' })}
+        >
+          errors {thousands(news.errors)}
+        </button>
+        <input
+          id="search"
+          type="search"
+          class="small"
+          placeholder="search"
+          aria-label="Search the log"
+          value={address.q}
+          onInput={({ currentTarget }) => store.refine({ q: currentTarget.value })}
+        />
+        <span class="spacer" />
+        <span class="small quiet count">{thousands(news.total)} lines</span>
+        <button type="button" class="chip" onClick={() => pool.current?.follow()}>
+          {news.following ? 'following ↓' : `▾ ${thousands(news.unread)} new`}
+        </button>
+        <button type="button" class="chip wide" aria-pressed={tall} onClick={() => setTall(!tall)}>
+          full height
+        </button>
+      </div>
+      <div
+        class="log-box"
+        ref={box}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scroll region must take focus for keys to scroll it
+        tabIndex={0}
+        role="table"
+        aria-label="Log lines"
+        aria-rowcount={news.total}
+      >
+        <div class="log-inner" ref={inner} role="rowgroup" />
+        {news.total === 0 && (
+          <p class="body quiet">
+            {shown.attempts.length === 0 ? 'No rank has been started yet.' : 'No lines under this filter.'}
+          </p>
+        )}
+      </div>
+    </section>
+  );
+}
+
+function toggled(chosen: readonly number[], rank: number, all: readonly number[]): readonly number[] {
+  const now = chosen.length === 0 ? all : chosen;
+  const next = now.includes(rank) ? now.filter((one) => one !== rank) : [...now, rank];
+  return next.length === all.length ? [] : next;
+}
+
+/** Quoted lines by attempt, rank and line, with their number on the card. */
+function quotesOf(page: Page): ReadonlyMap<string, number> {
+  return new Map(
+    page.shown.attempts.flatMap((attempt) =>
+      (attempt.finding?.quotes ?? []).map((quote, index): [string, number] => [
+        `${attempt.attempt}-${quote.rank}-${quote.line}`,
+        index + 1,
+      ]),
+    ),
+  );
+}

@@ -1,0 +1,50 @@
+import type { JSX } from 'preact';
+import { nowLine } from '../../../domain/now-line.ts';
+import { rate, stopwatch } from '../../../domain/units.ts';
+import type { Page } from '../data/page.ts';
+import { Glyph } from './glyph.tsx';
+
+/** The one sentence that every face opens with, what is awaited, and the run's clock. */
+export function Now({
+  page,
+  action,
+}: {
+  readonly page: Page;
+  readonly action: JSX.Element | null;
+}): JSX.Element {
+  const { shown } = page;
+  const at = page.address.at === undefined ? page.now : Date.parse(shown.lastAt ?? '') || page.now;
+  const line = nowLine(shown, at);
+  const began = shown.startedAt === undefined ? undefined : Date.parse(shown.startedAt);
+  const runs = began !== undefined && shown.ended === undefined && shown.serving === undefined;
+  return (
+    <section class="now" id="now" aria-label="Now" tabIndex={-1}>
+      <span class="glyph">
+        {line.glyph === '◔' ? <span class="ring" aria-hidden="true" /> : <Glyph of={line.glyph} />}
+      </span>
+      <div class="words">
+        <h1>{page.reading ? 'Reading …' : line.sentence}</h1>
+        <p class="next">{spoken(page, line.next)}</p>
+      </div>
+      {runs && began !== undefined ? (
+        <p class="clock">
+          <b>{stopwatch(at - began)}</b>
+          <span class="small quiet">since the start</span>
+        </p>
+      ) : (
+        action
+      )}
+    </section>
+  );
+}
+
+/** Serving has nothing that is awaited: there it says what was proved. */
+function spoken(page: Page, next: string): string {
+  const { serving, measured } = page.shown;
+  if (next !== '' || serving === undefined) return next;
+  const speed =
+    measured === undefined
+      ? ''
+      : `: ${rate(measured.tokensPerSecond)} tok/s, first token after ${measured.firstTokenSeconds.toFixed(2)} s`;
+  return `Proved by an answer${speed}. ${serving.networkText}`;
+}
