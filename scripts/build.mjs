@@ -48,8 +48,6 @@ async function bundle() {
     dir: dist,
     format: 'esm',
     entryFileNames: 'main.js',
-    // Names stay, for the stack of a bug's report; blanks and comments are only read past.
-    minify: { mangle: false, compress: true, codegen: true },
     chunkFileNames: '[name]-part.js',
   });
 }

@@ -1,6 +1,7 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import Database from 'libsql';
+import type Database from 'libsql';
 import { type Event, type EventBody, parseEvent } from '../domain/event.ts';
 import { UserError } from '../domain/user-error.ts';
 import type { Journal, RunSummary } from './journal.ts';
@@ -127,9 +128,15 @@ class SqliteJournal implements Journal {
   }
 }
 
+/** Read in with the first journal: what it takes to load would slow every command that writes none. */
+function sqlite(): typeof Database {
+  return createRequire(import.meta.url)('libsql');
+}
+
 function openDatabase(path: string): Database.Database {
   try {
-    const database = new Database(path, { timeout: BUSY_MILLISECONDS });
+    const Libsql = sqlite();
+    const database = new Libsql(path, { timeout: BUSY_MILLISECONDS });
     switchToWal(database);
     database.exec('PRAGMA synchronous = FULL');
     inTransaction(database, () => prepareTables(database, path));
