@@ -13,6 +13,7 @@ export type ClusterInfo = {
   }[];
   readonly version: string;
   readonly readOnly: boolean;
+  readonly scope: 'read' | 'write';
 };
 
 export type RunSummary = RunsReport['runs'][number];
@@ -41,8 +42,11 @@ export type LogWindow = {
 
 export type LogQuery = {
   readonly run: string;
-  readonly from: number;
+  /** First row; the tail where left out. */
+  readonly from?: number;
   readonly count: number;
+  /** ATTEMPT-RANK-LINE: the window that begins with that row. */
+  readonly around?: string;
   readonly ranks: readonly number[];
   readonly stage: string | undefined;
   readonly attempt: number | undefined;
@@ -81,13 +85,15 @@ export async function getEvents(run: string): Promise<readonly Event[]> {
 }
 
 export async function getLog(query: LogQuery): Promise<LogWindow> {
-  const params = new URLSearchParams({ from: String(query.from), count: String(query.count) });
+  const params = new URLSearchParams({ count: String(query.count) });
+  if (query.from !== undefined) params.set('from', String(query.from));
+  if (query.around !== undefined) params.set('around', query.around);
   if (query.ranks.length > 0) params.set('ranks', query.ranks.join(','));
   if (query.stage !== undefined) params.set('stage', query.stage);
   if (query.attempt !== undefined) params.set('attempt', String(query.attempt));
   if (query.level !== undefined) params.set('level', query.level);
   if (query.q !== '') params.set('q', query.q);
-  return get(`/api/runs/${encodeURIComponent(query.run)}/log?${params}`);
+  return get(`/api/runs/${encodeURIComponent(query.run)}/logs?${params}`);
 }
 
 /** The nodes as the server saw them last; `fresh` looks again. */
@@ -114,16 +120,17 @@ export type Sample = {
 };
 
 export async function getServing(): Promise<{ readonly samples: readonly Sample[]; readonly why?: string }> {
-  return get('/api/serving');
+  return get('/api/metrics-of-engine');
 }
 
-/** The answer to a run that waits for a person. */
+/** The answer to a run that waits for a person; `plan` is the digest of what was looked at. */
 export async function answerConsent(
   run: string,
+  plan: string,
   allowed: readonly string[],
   refused: readonly string[],
 ): Promise<void> {
-  await post(`/api/runs/${encodeURIComponent(run)}/consent`, { allowed, refused });
+  await post('/api/consent', { run, plan, allowed, refused });
 }
 
 /** Starts an operation; the answer is its report, or the run it goes on in. */

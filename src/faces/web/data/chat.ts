@@ -1,18 +1,14 @@
+import type { ChatReport } from '../../../domain/report.ts';
 import { Refused } from './api.ts';
 
 /** A piece of an answer as it streams, or its end with the figures. */
 export type ChatPart =
   | { readonly part: 'answer' | 'reasoning'; readonly text: string }
-  | {
-      readonly part: 'end';
-      readonly firstTokenSeconds?: number;
-      readonly tokensPerSecond?: number;
-      readonly outputTokens?: number;
-    };
+  | { readonly part: 'end'; readonly report: ChatReport };
 
 /** Asks the model; the server streams server-sent events. Throws Refused where it may not. */
 export async function ask(prompt: string, on: (part: ChatPart) => void): Promise<void> {
-  const response = await fetch('/api/chat', {
+  const response = await fetch('/api/operations/chat', {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
     body: JSON.stringify({ prompt }),
@@ -36,12 +32,19 @@ export async function ask(prompt: string, on: (part: ChatPart) => void): Promise
     const parts = `${rest}${value}`.split('\n\n');
     rest = parts.pop() ?? '';
     for (const one of parts) {
-      const data = one
-        .split('\n')
-        .filter((line) => line.startsWith('data:'))
-        .map((line) => line.slice(5).trim())
-        .join('\n');
-      if (data !== '') on(JSON.parse(data));
+      const event = /^event: (.*)$/m.exec(one)?.[1];
+      const data: unknown = JSON.parse(/^data: (.*)$/m.exec(one)?.[1] ?? 'null');
+      take(event, data, on);
     }
+  }
+}
+
+/** The server's messages are its own types; what it does not know yet is passed over. */
+function take(event: string | undefined, data: unknown, on: (part: ChatPart) => void): void {
+  if (event === 'text') on(data as ChatPart);
+  else if (event === 'answer') on({ part: 'end', report: (data as { readonly report: ChatReport }).report });
+  else if (event === 'problem') {
+    const { detail, hint } = data as { readonly detail?: string; readonly hint?: string };
+    throw new Refused(502, detail ?? 'the answer broke off', hint ?? '');
   }
 }

@@ -9,6 +9,7 @@ import {
   getLook,
   getRun,
   getRuns,
+  type LogWindow,
   Refused,
   type RunSummary,
 } from './api.ts';
@@ -25,10 +26,9 @@ export type Page = {
   readonly events: readonly Event[] | undefined;
   /** The run as of `address.at`; the live one otherwise. */
   readonly shown: RunState;
-  readonly beats: ReadonlyMap<string, number | undefined>;
-  /** Rows of its log; grows while it runs. */
-  readonly logCount: number;
-  /** The newest look outside of any run. */
+  /** The end of its whole log; a new one whenever that grew. */
+  readonly logEnd: LogWindow | undefined;
+  /** The newest look, the run's own apart. */
   readonly look: { readonly at: string; readonly facts: readonly NodeFacts[] } | undefined;
   readonly connection: { readonly state: 'connecting' | 'live' | 'lost'; readonly since: number };
   readonly refused: { readonly message: string; readonly hint: string } | undefined;
@@ -63,8 +63,7 @@ export class PageStore {
       live: blank,
       events: undefined,
       shown: blank,
-      beats: new Map(),
-      logCount: 0,
+      logEnd: undefined,
       look: undefined,
       connection: { state: 'connecting', since: Date.now() },
       refused: undefined,
@@ -77,7 +76,7 @@ export class PageStore {
   async start(): Promise<void> {
     addEventListener('popstate', () => void this.open(readAddress(location.pathname, location.search)));
     setInterval(() => this.change({ now: Date.now() }), 1000);
-    setInterval(() => void this.readRuns(), 2000);
+    setInterval(() => void this.readRuns(), 5000);
     this.change({});
     await this.attempt(async () => this.change({ cluster: await getCluster() }));
     await this.readRuns();
@@ -175,18 +174,18 @@ export class PageStore {
           live,
           shown: live,
           events: undefined,
-          beats: new Map(),
           chosen: new Set(),
           reading: false,
-          logCount: 0,
+          logEnd: undefined,
         });
         this.unfollow = follow(run, live.lastSeq, {
           event: (event) => {
             this.queue.push(event);
             this.change({});
           },
-          beat: (node, bytes) => this.change({ beats: new Map(this.page.beats).set(node, bytes) }),
-          lines: (count) => this.change({ logCount: count }),
+          ledger: (look) => this.change({ look }),
+          log: (logEnd) => this.change({ logEnd }),
+          newest: () => void this.readRuns(),
           state: (state) => this.change({ connection: { state, since: Date.now() } }),
         });
       });

@@ -1,6 +1,6 @@
 import type { Holder, NodeFacts } from '../../../domain/facts.ts';
 import { valueIf } from '../../../domain/facts.ts';
-import { beatOnto, type Ledger, ledgerOf } from '../../../domain/ledger.ts';
+import { type Ledger, ledgerOf } from '../../../domain/ledger.ts';
 import type { NodeMemoryPlan } from '../../../domain/plan.ts';
 import { gib, gibNumber, plural } from '../../../domain/units.ts';
 
@@ -49,8 +49,6 @@ export type MemoryPicture =
 export type MemoryInput = {
   readonly node: string;
   readonly facts: NodeFacts | undefined;
-  readonly availableBytes: number | undefined;
-  readonly rankRuns: boolean;
   readonly plan: NodeMemoryPlan | undefined;
   readonly reserveBytes: number | undefined;
   /** Identities that a choice would stop. */
@@ -64,10 +62,9 @@ export function memoryPicture(input: MemoryInput): MemoryPicture {
   const { node, facts } = input;
   if (facts === undefined) return { seen: false, node, why: 'not looked at yet' };
   if (!facts.reached) return { seen: false, node, why: facts.failure.sentence };
-  const looked = ledgerOf(facts);
-  if (looked === undefined)
+  const ledger = ledgerOf(facts);
+  if (ledger === undefined)
     return { seen: false, node, why: facts.memory.known ? 'memory is unknown' : facts.memory.why };
-  const ledger = beatOnto(looked, input.availableBytes, input.rankRuns);
   const segments = segmentsOf(ledger, ranksOf(facts), input.going);
   const track = input.planned && input.plan ? trackOf(ledger, input.plan, segments) : undefined;
   return {

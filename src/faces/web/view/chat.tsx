@@ -94,9 +94,9 @@ function onto(turn: Turn, part: ChatPart): Partial<Turn> {
     return part.part === 'answer'
       ? { answer: turn.answer + part.text }
       : { reasoning: turn.reasoning + part.text };
-  const first =
-    part.firstTokenSeconds === undefined ? '' : `first token ${part.firstTokenSeconds.toFixed(2)} s · `;
-  const speed = part.tokensPerSecond === undefined ? '' : `${rate(part.tokensPerSecond)} tok/s · `;
-  const tokens = part.outputTokens === undefined ? '' : `${part.outputTokens} tokens by the server's usage`;
-  return { speed: `${first}${speed}${tokens}` };
+  const { firstTokenSeconds, tokensPerSecond, outputTokens, answer, reasoning } = part.report;
+  const first = firstTokenSeconds === undefined ? '' : `first token ${firstTokenSeconds.toFixed(2)} s · `;
+  const speed = tokensPerSecond === undefined ? '' : `${rate(tokensPerSecond)} tok/s · `;
+  const tokens = outputTokens === undefined ? '' : `${outputTokens} tokens by the server's usage`;
+  return { answer, reasoning, speed: `${first}${speed}${tokens}` };
 }

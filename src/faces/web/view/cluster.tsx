@@ -18,7 +18,8 @@ export function Cluster({ page, store, full, toggle }: Props): JSX.Element {
   const seats = wiring(page.cluster?.nodes ?? [], page.shown, factsOf(page));
   const pictures = seats.map((seat) => pictureOf(page, seat.name));
   const scale = Math.max(1, ...pictures.map((one) => (one.seen ? one.totalBytes : 0)));
-  const at = page.shown.lookedAt ?? page.look?.at;
+  const facts = factsOf(page);
+  const at = facts === page.look?.facts ? page.look.at : page.shown.lookedAt;
   const replay = page.address.at !== undefined;
   return (
     <section class="panel" id="cluster" aria-labelledby="cluster-head">
@@ -67,19 +68,16 @@ export function Cluster({ page, store, full, toggle }: Props): JSX.Element {
   );
 }
 
-/** The run's own look where it made one, else the newest outside of any run. */
+/** In replay the run's own look; else whichever is newer. */
 function factsOf(page: Page): readonly NodeFacts[] {
-  const run = page.shown.facts;
-  const look = page.look;
-  const ended = page.shown.ended !== undefined && page.address.at === undefined;
-  if (run.length === 0) return look?.facts ?? [];
-  return ended && look !== undefined && look.at > (page.shown.lookedAt ?? '') ? look.facts : run;
+  const { look, shown } = page;
+  const newer = page.address.at === undefined && look !== undefined && look.at > (shown.lookedAt ?? '');
+  return newer || shown.facts.length === 0 ? (look?.facts ?? []) : shown.facts;
 }
 
 function pictureOf(page: Page, node: string): MemoryPicture {
   const { shown } = page;
   const live = page.address.at === undefined;
-  const ranks = shown.attempts.at(-1)?.ranks ?? [];
   const chosen = new Set([...page.chosen, ...shown.consented]);
   const going = (shown.plan?.phases ?? [])
     .flatMap((phase) => phase.steps)
@@ -88,8 +86,6 @@ function pictureOf(page: Page, node: string): MemoryPicture {
   return memoryPicture({
     node,
     facts: factsOf(page).find((one) => one.node === node),
-    availableBytes: live ? page.beats.get(node) : undefined,
-    rankRuns: ranks.some((rank) => rank.node === node && !rank.ended),
     plan: shown.plan?.memory.find((one) => one.node === node),
     reserveBytes: shown.plan?.recipe.memory.reserve,
     going: live && shown.phase === 'waiting' ? going : [],

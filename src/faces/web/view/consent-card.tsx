@@ -27,7 +27,9 @@ export function ConsentCard({
     setSending(true);
     const ids = allowed.map((step) => step.id);
     const refused = asked.steps.map((step) => step.id).filter((id) => !ids.includes(id));
-    void store.attempt(() => answerConsent(page.live.run, ids, refused)).finally(() => setSending(false));
+    void store
+      .attempt(() => answerConsent(page.live.run, asked.plan, ids, refused))
+      .finally(() => setSending(false));
   };
   return (
     <section class="panel card wait-card" id="card" aria-labelledby="card-head">

@@ -16,7 +16,7 @@ export type PoolNews = {
   readonly unread: number;
 };
 
-type Filter = Omit<LogQuery, 'from' | 'count'>;
+type Filter = Omit<LogQuery, 'from' | 'count' | 'around'>;
 
 /**
  * The rows of a log that are in view, written into a fixed pool of elements. The page never holds the log: windows of
@@ -65,9 +65,24 @@ export class LogPool {
     void this.tail();
   }
 
-  /** The log grew: at the end the last rows are fetched, elsewhere only the count moves. */
-  grew(): void {
-    if (this.filter !== undefined) void this.tail();
+  /** The log grew. Without a filter its end came with the news; under one it is asked for. */
+  grew(end: LogWindow): void {
+    const { filter } = this;
+    if (filter === undefined) return;
+    const all =
+      filter.ranks.length === 0 &&
+      filter.stage === undefined &&
+      filter.attempt === undefined &&
+      filter.level === undefined &&
+      filter.q === '';
+    if (!all) {
+      void this.tail();
+      return;
+    }
+    this.take(end);
+    if (this.following) this.toEnd();
+    this.tell();
+    this.later();
   }
 
   follow(): void {
@@ -80,12 +95,9 @@ export class LogPool {
   async reveal(attempt: number, rank: number, line: number): Promise<void> {
     if (this.filter === undefined) return;
     this.following = false;
-    const answer = await getLog({
-      ...this.filter,
-      from: -1,
-      count: 1,
-      ...{ around: `${attempt}-${rank}-${line}` },
-    }).catch(() => undefined);
+    const answer = await getLog({ ...this.filter, count: 1, around: `${attempt}-${rank}-${line}` }).catch(
+      () => undefined,
+    );
     const index = answer?.from;
     if (index === undefined || answer === undefined) return;
     this.take(answer);
@@ -98,7 +110,7 @@ export class LogPool {
     const { filter, generation } = this;
     if (filter === undefined || this.asked.has(-1)) return;
     this.asked.add(-1);
-    const answer = await getLog({ ...filter, from: -200, count: 200 }).catch(() => undefined);
+    const answer = await getLog({ ...filter, count: 200 }).catch(() => undefined);
     this.asked.delete(-1);
     if (answer === undefined || generation !== this.generation) return;
     this.take(answer);

@@ -47,7 +47,9 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
       quotesOf(page),
     );
   }, [shown.run, address, shown.attempts]);
-  useEffect(() => pool.current?.grew(), [page.logCount]);
+  useEffect(() => {
+    if (page.logEnd) pool.current?.grew(page.logEnd);
+  }, [page.logEnd]);
 
   return (
     <section class={tall ? 'panel log-panel tall' : 'panel log-panel'} id="log" aria-labelledby="log-head">
