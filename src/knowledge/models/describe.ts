@@ -1,0 +1,142 @@
+import { gib } from '../../domain/units.ts';
+import { type Architecture, architectureOf } from './architecture.ts';
+import { fieldsOf, type Json } from './fields.ts';
+import { parametersOf } from './parameters.ts';
+import { readScheme } from './read-scheme.ts';
+import { groupTensors, type Tensor } from './safetensors.ts';
+import { bytesOf, type Scheme } from './scheme.ts';
+import type { WeightGroup } from './weight-group.ts';
+
+/** What is known of a model's size, from the best of what was at hand. */
+export type ModelDescription = {
+  readonly name: string;
+  /** Undefined where config.json lacks what every size needs: only the files' sizes bound it then. */
+  readonly architecture: Architecture | undefined;
+  readonly scheme: Scheme;
+  /** Weights by kind and place, as they lie in the files; empty for a model that is not known. */
+  readonly groups: readonly WeightGroup[];
+  /** Where those come from, in a sentence. */
+  readonly rule: string;
+  /** Share by which the sum may be wrong. */
+  readonly error: number;
+  /** What all weight files take, where anything says so. */
+  readonly fileBytes: number | undefined;
+};
+
+/** A `saying` is somebody's rounded figure; the rest is exact. */
+type Total = 'index' | 'files' | 'log' | 'saying';
+
+const TOTAL_WORDS: Readonly<Record<Total, string>> = {
+  index: 'the safetensors index',
+  files: 'the file sizes',
+  log: "an engine's count of the files",
+  saying: 'what its publisher says',
+};
+
+export type ModelSources = {
+  readonly name: string;
+  readonly config: Json;
+  readonly modelopt?: Json | undefined;
+  /** A publisher's words for the format. */
+  readonly words?: string | undefined;
+  /** Every tensor of every shard: the best source. */
+  readonly tensors?: readonly Tensor[] | undefined;
+  /** `metadata.total_size` of the index, else the sum of the weight files. */
+  readonly total?: { readonly bytes: number; readonly from: Total } | undefined;
+};
+
+/**
+ * A model from what its folder or a description of it says: weights from the shards' headers where they were read,
+ * else from the config's arithmetic held against the index or the file sizes, else from the config alone.
+ */
+export function describeModel(sources: ModelSources): ModelDescription {
+  const { config, name } = sources;
+  const architecture = architectureOf(config);
+  const text = fieldsOf(config).object('text_config');
+  const scheme = readScheme(
+    {
+      quantization:
+        fieldsOf(config).object('quantization_config') ??
+        (text === undefined ? undefined : fieldsOf(text).object('quantization_config')),
+      modelopt: sources.modelopt,
+      words: sources.words,
+      config: text ?? config,
+    },
+    architecture,
+  );
+  const tensors = sources.tensors ?? [];
+  const common = { name, architecture, scheme };
+  if (tensors.length > 0) {
+    const bytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
+    const groups = groupTensors(tensors, architecture?.layers.length);
+    return {
+      ...common,
+      groups,
+      rule: `${tensors.length} tensors by the headers of the safetensors files, ${gib(bytes)} in all`,
+      error: 0.01,
+      fileBytes: bytes,
+    };
+  }
+  if (architecture === undefined)
+    return {
+      ...common,
+      groups: [],
+      rule: 'config.json does not say layers, widths and heads, so only the size of the files is known',
+      error: 1,
+      fileBytes: sources.total?.bytes,
+    };
+  return {
+    ...common,
+    ...calibrated(configGroups(architecture, scheme), scheme, architecture, sources.total),
+  };
+}
+
+/** The config's arithmetic: parameters by kind times the bytes their format takes. */
+function configGroups(model: Architecture, scheme: Scheme): readonly WeightGroup[] {
+  return parametersOf(model).map(({ kind, place, count }) => ({
+    kind,
+    place,
+    bytes:
+      count *
+      (place === 'vision' || (place === 'mtp' && scheme.mtp === 'own-type')
+        ? model.valueBytes
+        : bytesOf(scheme, kind, model.valueBytes)),
+  }));
+}
+
+/** What of the whole a release leaves out: the vision tower, the block for further tokens, or both. */
+const PARTS: readonly (readonly WeightGroup['place'][])[] = [[], ['vision'], ['mtp'], ['vision', 'mtp']];
+
+/** Holds the arithmetic against the size of the files, which also tells what a release leaves out. */
+function calibrated(
+  groups: readonly WeightGroup[],
+  scheme: Scheme,
+  model: Architecture,
+  total: ModelSources['total'],
+): Pick<ModelDescription, 'groups' | 'rule' | 'error' | 'fileBytes'> {
+  const title = scheme.title;
+  if (total === undefined)
+    return {
+      groups,
+      rule: `the arithmetic of config.json, ${title}${model.familiar ? '' : `; the type "${model.type}" is not one whose parts are known here`}`,
+      error: (scheme.from === undefined ? 0.015 : 0.04) + (model.familiar ? 0 : 0.15),
+      fileBytes: undefined,
+    };
+  const choices = PARTS.map((without) => {
+    const kept = groups.filter(({ place }) => !without.includes(place));
+    const sum = kept.reduce((all, { bytes }) => all + bytes, 0);
+    return { kept, sum, off: Math.abs(sum - total.bytes) / total.bytes };
+  });
+  const best = choices.reduce((a, b) => (b.off < a.off - 1e-9 ? b : a));
+  // A rounded figure near the arithmetic says no more than the arithmetic does.
+  const exact =
+    (scheme.from === undefined && best.off < 0.01) ||
+    (total.from === 'saying' && model.familiar && best.off < 0.08);
+  const factor = exact || best.sum === 0 ? 1 : total.bytes / best.sum;
+  return {
+    groups: best.kept.map((group) => ({ ...group, bytes: group.bytes * factor })),
+    rule: `${gib(total.bytes)} by ${TOTAL_WORDS[total.from]}, parted by the arithmetic of config.json (${title}), which makes ${gib(best.sum)}`,
+    error: exact && scheme.from === undefined ? 0.01 : Math.min(1, 0.015 + best.off / 2),
+    fileBytes: total.bytes,
+  };
+}

@@ -1,0 +1,139 @@
+import type { Architecture, Linear, Mamba } from '../../knowledge/models/architecture.ts';
+import type { CacheType } from './cache-type.ts';
+import type { Draft } from './draft.ts';
+import type { FitInput } from './input.ts';
+import type { Stage } from './stages.ts';
+
+/** Layers of one rank that keep alike for a sequence. */
+export type CacheKind =
+  | {
+      readonly name: 'full' | 'sliding' | 'draft' | 'indexer';
+      readonly layers: number;
+      /** Of one token in one layer. */
+      readonly tokenBytes: number;
+      /** Tokens that are kept at most; undefined for all. */
+      readonly window: number | undefined;
+    }
+  | {
+      readonly name: 'state';
+      readonly layers: number;
+      /** Of one slot in one layer, whatever the length. */
+      readonly slotBytes: number;
+    };
+
+export type Cache = {
+  readonly kinds: readonly CacheKind[];
+  /** Of one more token of a long sequence in the model's own layers (FORMULAS 3). */
+  readonly bytesPerToken: number;
+  /** One slot of state over all layers (FORMULAS 4). */
+  readonly stateBytes: number;
+  /** A part of a request that grows with the tokens of a step, and not with its length. */
+  readonly stepBytesPerToken: number;
+};
+
+/**
+ * DeepSeek-V4: a compressed entry is 448 FP8 values, 64 rotary ones in BF16 and scales; an indexer's is 128 FP8
+ * values and a scale. Its windows and compressors keep about 0.75 MiB for each token of a step (FORMULAS 5.7).
+ */
+const COMPRESSED_ENTRY = 584;
+const INDEX_ENTRY = 132;
+const COMPRESSED_STEP = 0.75 * 2 ** 20;
+
+/** What a rank of a stage keeps for its sequences; undefined where the config does not say what the layers are. */
+export function cacheOf(
+  input: FitInput,
+  model: Architecture,
+  stage: Stage,
+  type: CacheType,
+  draft: Draft,
+): Cache | undefined {
+  const { tensor } = input.layout;
+  const layers = model.layers.slice(
+    stage.from,
+    Math.min(stage.to, model.layers.length - model.sharedKvLayers),
+  );
+  // Kimi's hybrids without the list of their layers: how many keep a cache is not known.
+  if (model.type.startsWith('kimi_linear') && model.linear === undefined) return undefined;
+  if (model.compressed !== undefined) return compressedCache(model.compressed.ratios, stage, type);
+  const count = (mixer: string): number => layers.filter((layer) => layer.mixer === mixer).length;
+  const heads = (kv: number, dim: number): number => 2 * Math.max(1, kv / tensor) * dim * type.valueBytes;
+  const { latent } = model;
+  const fullBytes =
+    latent === undefined
+      ? heads(model.full.kvHeads, model.full.headDim)
+      : (type.latentBytes ?? (latent.rank + latent.rope) * type.valueBytes);
+  const full = count('full');
+  const sliding = count('sliding');
+  const indexed = latent?.indexer === undefined ? 0 : (latent.indexer.owners * full) / model.layers.length;
+  // vLLM widens the convolution's window by the tokens proposed (FORMULAS 4).
+  const extra = input.engine === 'vllm' ? draft.tokens : 0;
+  const slots = stateKinds(model, count('linear'), count('mamba'), tensor, extra);
+  const own = draft.ownBlock && stage.last ? draft.layers : 0;
+  const beside = draft.ownBlock ? 0 : draft.tokens > 0 && stage.last ? draft.layers : 0;
+  const kinds: readonly CacheKind[] = [
+    { name: 'full', layers: full + own, tokenBytes: fullBytes, window: undefined },
+    { name: 'indexer', layers: indexed, tokenBytes: INDEX_ENTRY, window: undefined },
+    {
+      name: 'sliding',
+      layers: sliding,
+      tokenBytes: heads(model.sliding.kvHeads, model.sliding.headDim),
+      window: model.window > 0 ? model.window : undefined,
+    },
+    { name: 'draft', layers: beside, tokenBytes: fullBytes, window: undefined },
+    ...slots,
+  ];
+  return {
+    kinds: kinds.filter((kind) => kind.layers > 0),
+    bytesPerToken: full * fullBytes + indexed * INDEX_ENTRY + (model.window > 0 ? 0 : sliding * fullBytes),
+    stateBytes: slots.reduce((sum, kind) => sum + kind.layers * kind.slotBytes, 0),
+    stepBytesPerToken: 0,
+  };
+}
+
+function compressedCache(ratios: readonly number[], stage: Stage, type: CacheType): Cache {
+  const own = ratios.slice(stage.from, stage.to);
+  const entry = /0\.5625/.test(String(type.valueBytes)) ? COMPRESSED_ENTRY * 0.6 : COMPRESSED_ENTRY;
+  const bytes = own.reduce((sum, ratio) => {
+    if (ratio === 0) return sum;
+    return sum + (entry + (ratio <= 8 ? INDEX_ENTRY : 0)) / ratio;
+  }, 0);
+  return {
+    kinds: [{ name: 'full', layers: 1, tokenBytes: bytes, window: undefined }],
+    bytesPerToken: bytes,
+    stateBytes: 0,
+    stepBytesPerToken: (COMPRESSED_STEP * own.length) / Math.max(1, ratios.length),
+  };
+}
+
+function stateKinds(
+  model: Architecture,
+  linear: number,
+  mamba: number,
+  tensor: number,
+  extra: number,
+): readonly Extract<CacheKind, { name: 'state' }>[] {
+  return [
+    ...(linear > 0 && model.linear !== undefined
+      ? [{ name: 'state', layers: linear, slotBytes: linearSlot(model.linear, tensor, extra) } as const]
+      : []),
+    ...(mamba > 0 && model.mamba !== undefined
+      ? [{ name: 'state', layers: mamba, slotBytes: mambaSlot(model.mamba, tensor, extra) } as const]
+      : []),
+  ];
+}
+
+function linearSlot(linear: Linear, tensor: number, extra: number): number {
+  const channels = 2 * linear.keyHeads * linear.keyDim + linear.valueHeads * linear.valueDim;
+  return (
+    (channels / tensor) * (linear.kernel - 1 + extra) * 2 +
+    (linear.valueHeads / tensor) * linear.keyDim * linear.valueDim * linear.stateBytes
+  );
+}
+
+function mambaSlot(mamba: Mamba, tensor: number, extra: number): number {
+  const channels = mamba.heads * mamba.headDim + 2 * mamba.groups * mamba.state;
+  return (
+    (channels / tensor) * (mamba.kernel - 1 + extra) * 2 +
+    (mamba.heads / tensor) * mamba.headDim * mamba.state * mamba.stateBytes
+  );
+}

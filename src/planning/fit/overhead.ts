@@ -1,0 +1,55 @@
+import type { Architecture } from '../../knowledge/models/architecture.ts';
+import type { Assumed } from './defaults.ts';
+import type { Draft } from './draft.ts';
+import type { FitInput } from './input.ts';
+import type { Stage } from './stages.ts';
+
+const GIB = 2 ** 30;
+
+/** What a rank takes beside weights and cache. */
+export type Overhead = {
+  readonly bytes: number;
+  readonly graphsBytes: number;
+  readonly errorBytes: number;
+  readonly rule: string;
+};
+
+/**
+ * Context, communication, the peak of one step and graphs (FORMULAS 6, fitted to what public logs imply). The peak
+ * is the larger of two: a step of the most batched tokens, or sampling for the most sequences, which keeps about 28
+ * bytes for each word of the vocabulary and sequence, on the last stage.
+ */
+export function overheadOf(
+  input: FitInput,
+  model: Architecture | undefined,
+  stage: Stage,
+  draft: Draft,
+  assumed: Assumed,
+): Overhead {
+  const { memory, layout, settings, engine } = input;
+  const ranks = layout.tensor * layout.pipeline;
+  const base = (memory.unified ? 2 : 1) * GIB + (layout.nodes > 1 ? 1 : ranks > 1 ? 0.1 : 0) * GIB;
+  const perToken = stepBytes(model);
+  const step = assumed.batchedTokens * perToken;
+  const rows = engine === 'vllm' ? assumed.sequences * (1 + draft.tokens) : Math.min(assumed.sequences, 64);
+  const sampling = stage.last ? Math.min(rows, 16_384) * (model?.vocab ?? 150_000) * 28 : 0;
+  const graphsBytes = settings.eager === true ? 0 : (memory.unified ? 0.9 : 0.8) * GIB;
+  const peak = Math.max(step, sampling);
+  return {
+    bytes: base + peak + graphsBytes,
+    graphsBytes,
+    errorBytes: (memory.unified ? 2.5 : 1.5) * GIB + 0.15 * peak,
+    rule:
+      `${(base / GIB).toFixed(1)} GiB of context and communication, ${(peak / GIB).toFixed(1)} GiB for ` +
+      (step >= sampling
+        ? `a step of ${assumed.batchedTokens} tokens`
+        : `sampling ${rows} rows of ${model?.vocab ?? 150_000} words`) +
+      (graphsBytes > 0 ? `, ${(graphsBytes / GIB).toFixed(1)} GiB of graphs` : ', graphs switched off'),
+  };
+}
+
+/** Bytes of activations per batched token: 0.23 GiB per 1024 for mixtures, less for dense models, 0.6 for DeepSeek-V4. */
+function stepBytes(model: Architecture | undefined): number {
+  const gibPerThousand = model?.compressed !== undefined ? 0.6 : model?.experts !== undefined ? 0.23 : 0.12;
+  return (gibPerThousand * GIB) / 1024;
+}

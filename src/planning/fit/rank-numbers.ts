@@ -1,0 +1,92 @@
+import { type Cache, cacheOf } from './cache-kinds.ts';
+import { cacheTypeOf } from './cache-type.ts';
+import { type Assumed, assume } from './defaults.ts';
+import { type Draft, draftOf } from './draft.ts';
+import type { FitInput, FitRule, Measured } from './input.ts';
+import { type Overhead, overheadOf } from './overhead.ts';
+import { type Stage, stagesOf } from './stages.ts';
+import { rankWeights } from './weights.ts';
+
+const GIB = 2 ** 30;
+
+/** The numbers of one pipeline stage, whose ranks are alike. Undefined where the model is not known. */
+export type StageNumbers = {
+  readonly stage: Stage;
+  readonly weightsBytes: number | undefined;
+  readonly weightsErrorBytes: number;
+  readonly cache: Cache | undefined;
+  readonly overhead: Overhead;
+};
+
+export type Numbers = {
+  readonly stages: readonly StageNumbers[];
+  readonly assumed: Assumed;
+  readonly draft: Draft;
+  readonly rules: readonly FitRule[];
+};
+
+/** Weights, cache and overhead of every stage, each with its rule; what an earlier run measured goes before. */
+export function numbersOf(input: FitInput): Numbers {
+  const { model, engine, layout, settings } = input;
+  const architecture = model.architecture;
+  const assumed = assume(input);
+  const draft = draftOf(settings, architecture);
+  const type = cacheTypeOf(settings.kvCacheDtype, engine, model);
+  const layers = architecture?.layers.length ?? layout.pipeline;
+  const rules: FitRule[] = [];
+  const say = (about: string, rule: string, errorBytes: number | null = null): void => {
+    if (!rules.some((other) => other.rule === rule)) rules.push({ about, rule, errorBytes });
+  };
+  const learned = (what: Measured['what']): Measured | undefined =>
+    input.learned?.filter((one) => one.what === what).toSorted((a, b) => b.bytes - a.bytes)[0];
+
+  const stages = stagesOf(layers, layout.pipeline, engine).map((stage): StageNumbers => {
+    const predicted = rankWeights(input, stage, draft);
+    const seen = learned('weightsBytes');
+    const known = architecture !== undefined || model.groups.length > 0;
+    const weightsBytes = settings.weightsBytes ?? seen?.bytes ?? (known ? predicted.bytes : undefined);
+    const weightsErrorBytes =
+      settings.weightsBytes !== undefined
+        ? 0.05 * GIB
+        : seen !== undefined
+          ? Math.max(0.1 * GIB, seen.spreadBytes)
+          : predicted.bytes * model.error + (draft.known ? 0 : 0.5 * GIB);
+    if (settings.weightsBytes !== undefined) say('weights', 'given', weightsErrorBytes);
+    else if (seen !== undefined) say('weights', measuredRule(seen), weightsErrorBytes);
+    else if (known) {
+      say('weights', model.rule, weightsErrorBytes);
+      for (const rule of predicted.rules) say('weights', rule);
+    }
+    const overhead = measuredOverhead(
+      overheadOf(input, architecture, stage, draft, assumed),
+      learned('overheadBytes'),
+    );
+    say('overhead', overhead.rule, overhead.errorBytes);
+    return {
+      stage,
+      weightsBytes,
+      weightsErrorBytes,
+      cache: architecture === undefined ? undefined : cacheOf(input, architecture, stage, type, draft),
+      overhead,
+    };
+  });
+  say('cache', type.rule);
+  if (draft.rule !== undefined) say('speculation', draft.rule);
+  return { stages, assumed, draft, rules };
+}
+
+function measuredOverhead(predicted: Overhead, seen: Measured | undefined): Overhead {
+  if (seen === undefined) return predicted;
+  return {
+    ...predicted,
+    bytes: seen.bytes,
+    errorBytes: Math.max(0.5 * GIB, seen.spreadBytes),
+    rule: measuredRule(seen),
+  };
+}
+
+/** A measurement in words, so that nobody takes it for a prediction. */
+export function measuredRule(seen: Measured): string {
+  const times = seen.times === 1 ? 'once' : `${seen.times} times`;
+  return `measured ${times} on this cluster (${seen.from}), which goes before the prediction`;
+}
