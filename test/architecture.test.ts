@@ -4,18 +4,20 @@ import { expect, test } from 'vitest';
 
 /** Packages by the folders that may import them; ARCHITECTURE.md names folders, and zod for `domain`. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
-  zod: ['domain', 'files', 'operations', 'faces/cli', 'lab', 'lab-run.ts'],
+  zod: ['domain', 'files', 'operations', 'faces/cli', 'faces/http', 'faces/mcp', 'lab', 'lab-run.ts'],
+  '@modelcontextprotocol/sdk': ['faces/mcp'],
   yaml: ['files', 'lab'],
   libsql: ['journal'],
   ssh2: ['lab'],
   commander: ['faces/cli'],
+  nanotar: ['files'],
 };
 
 /** Files that are started as processes of their own. */
 const PROGRAMS = ['main.ts', 'lab/daemon-main.ts', 'lab/stand-in.ts', 'lab/engine/main.ts'];
 
 /** Files that read in at run time what would slow every other command's start. */
-const LATE = ['lab-operation.ts'];
+const LATE = ['lab-operation.ts', 'serve-operation.ts', 'mcp-operation.ts'];
 
 type Row = { readonly folder: string; readonly may: readonly string[]; readonly io: string };
 type Import = { readonly file: string; readonly from: string; readonly typeOnly: boolean };

@@ -9,18 +9,21 @@ export type FileLines = {
   end(fallback: number): readonly LogLine[];
   /** How many lines the file has so far. */
   readonly count: number;
-  /** The line as it stands in the file, where docker's stamp was taken off it to be understood. */
+  /** The line as it stands in the file: with docker's stamp, colours and carriage returns, less its line end. */
   raw(line: LogLine): string;
 };
 
 /** `2026-11-29T15:00:32.123456789Z `, as `docker logs --timestamps` writes before each line. */
 const DOCKER_STAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) ?/;
 const NEWLINE = 10;
+const RETURN = 13;
 /** A line that goes on for longer is told in parts, under one number: a progress bar may redraw itself for hours. */
 const LONGEST_BYTES = 2 ** 20;
+/** Of a line that is longer only the piece is quoted. */
+const LONGEST_RAW = 2 ** 16;
 
 export function fileLines(): FileLines {
-  const stamped = new WeakMap<LogLine, string>();
+  const altered = new WeakMap<LogLine, string>();
   let rest: Uint8Array = new Uint8Array();
   let count = 0;
   let at: number | undefined;
@@ -31,11 +34,13 @@ export function fileLines(): FileLines {
     within = bytes.at(-1) !== NEWLINE;
     const split = splitLog('', bytes);
     const pieces = [...split.lines, ...endLog(split.carry)];
-    return (pieces.length === 0 ? [''] : pieces).map((raw) => {
-      at = timeOf(raw, fallback) ?? at ?? fallback;
-      const text = raw.replace(DOCKER_STAMP, '');
+    const whole = wholeOf(bytes);
+    return (pieces.length === 0 ? [''] : pieces).map((piece) => {
+      at = timeOf(piece, fallback) ?? at ?? fallback;
+      const text = piece.replace(DOCKER_STAMP, '');
       const line = { line: count, at, text };
-      if (text !== raw) stamped.set(line, raw);
+      if (whole.length !== text.length || whole.toString('latin1') !== text)
+        altered.set(line, whole.length > LONGEST_RAW ? piece : whole.toString('utf8'));
       return line;
     });
   };
@@ -64,8 +69,16 @@ export function fileLines(): FileLines {
     get count() {
       return count;
     },
-    raw: (line) => stamped.get(line) ?? line.text,
+    raw: (line) => altered.get(line) ?? line.text,
   };
+}
+
+/** A line's bytes without its line end. */
+function wholeOf(bytes: Uint8Array): Buffer {
+  let end = bytes.length;
+  if (bytes[end - 1] === NEWLINE) end -= 1;
+  if (bytes[end - 1] === RETURN) end -= 1;
+  return Buffer.from(bytes.buffer, bytes.byteOffset, end);
 }
 
 /**

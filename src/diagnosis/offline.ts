@@ -1,5 +1,4 @@
-import type { Evidence, LaunchFacts, LogLine, RankEvidence, SideLog } from '../domain/evidence.ts';
-import type { NodeFacts } from '../domain/facts.ts';
+import type { Evidence, LogLine, RankEvidence, SideLog, Told } from '../domain/evidence.ts';
 import { type EngineName, type Recipe, recipeSchema } from '../domain/recipe.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { type NamedLog, rankInLog, readLogName, severalNodesIn } from './log-names.ts';
@@ -15,15 +14,7 @@ export type HandedLog = {
   readonly rank?: number | undefined;
 };
 
-/** What is told beside the logs. */
-export type Told = {
-  readonly before: readonly NodeFacts[];
-  readonly launched: readonly LaunchFacts[];
-  /** Exit codes of ranks, by the names of their logs. */
-  readonly exits: ReadonlyMap<string, number>;
-};
-
-export const NOTHING_TOLD: Told = { before: [], launched: [], exits: new Map() };
+export const NOTHING_TOLD: Told = { facts: [], launched: [], exits: {} };
 
 type Seated = { readonly log: HandedLog; readonly named: NamedLog; readonly rank: number };
 
@@ -37,8 +28,9 @@ export function offlineEvidence(
   {
     engine,
     now,
+    finished = true,
     told = NOTHING_TOLD,
-  }: { readonly engine: EngineName; readonly now: number; readonly told?: Told },
+  }: { readonly engine: EngineName; readonly now: number; readonly finished?: boolean; readonly told?: Told },
 ): Evidence {
   const named = logs.map((log) => ({ log, named: readLogName(log.name) }));
   const ranked = seated(named.filter(({ named: { kind } }) => kind === 'rank'));
@@ -52,7 +44,7 @@ export function offlineEvidence(
     recipe: handLaunched(engine, Math.max(1, ranks.length)),
     services: [],
     ranks,
-    before: told.before,
+    before: told.facts,
     after: [],
     side: sides.map(
       ({ log, named: { kind, of } }): SideLog => ({
@@ -63,6 +55,7 @@ export function offlineEvidence(
       }),
     ),
     launched: told.launched,
+    ...(finished ? { finished } : {}),
     now,
   };
 }
@@ -98,7 +91,7 @@ function rankOf(
   const tracker = newTracker(engines[engine], [{ rank }], changedAt);
   for (const line of lines) trackLine(tracker, rank, line);
   const { stage, percent } = tracker.of(rank);
-  const code = told.exits.get(name);
+  const code = told.exits[name];
   return {
     rank,
     role: rank === 0 ? 'head' : 'worker',

@@ -69,6 +69,11 @@ export function isFatal(text: string): boolean {
 
 const kept = new WeakMap<readonly LogLine[], Map<Engine, Scan>>();
 
+/** Reads what is new of one log, so that the middle of a long one may be cut; its lines' array must stay the same. */
+export function readAhead(lines: readonly LogLine[], engine: Engine): void {
+  scanLog({ rank: -1, role: 'head', node: '', lines }, engine);
+}
+
 /** Reads what is new of every rank's lines. The lines' arrays may have grown since the last call, and been cut within. */
 export function scan(evidence: Evidence): Scans {
   const engine = engines[evidence.engine];

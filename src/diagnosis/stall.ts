@@ -18,5 +18,7 @@ export function stall(evidence: Evidence): Stall | undefined {
   if (hindmost === undefined) return undefined;
   const seconds = (evidence.now - movedAt) / 1000;
   const limit = engines[evidence.engine].stallSeconds(hindmost.stage);
-  return seconds > limit ? { stage: hindmost.stage, seconds: Math.round(seconds) } : undefined;
+  return evidence.finished === true || seconds > limit
+    ? { stage: hindmost.stage, seconds: Math.round(seconds) }
+    : undefined;
 }

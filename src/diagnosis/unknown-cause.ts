@@ -28,7 +28,7 @@ export function unknownCause(
     stage,
     final,
     confidence: 0.3,
-    title: title(rank, stalled, worst !== undefined),
+    title: title(rank, stalled, worst !== undefined, evidence.finished === true),
     why: told.length > 0 ? 'The lines below are the most telling ones.' : 'No rank printed an error.',
     quotes: quotes(evidence, told, rank),
     consequences: [],
@@ -46,13 +46,19 @@ function familyOf(evidence: Evidence, told: readonly ToldLine[]): { readonly fam
   return guess === undefined ? {} : { family: guess.family };
 }
 
-function title(rank: RankEvidence | undefined, stalled: Stall | undefined, erred: boolean): string {
+function title(
+  rank: RankEvidence | undefined,
+  stalled: Stall | undefined,
+  erred: boolean,
+  finished: boolean,
+): string {
   if (rank?.ended !== undefined) {
     const code = rank.ended.code === undefined ? '' : ` with exit code ${rank.ended.code}`;
     return `Rank ${rank.rank} on ${rank.node} ended${code} ${DURING[rank.stage]}; the cause is not known`;
   }
   if (stalled !== undefined && !erred) {
     const where = rank === undefined ? '' : `, ${rank.node} hindmost`;
+    if (finished) return `The logs end ${DURING[stalled.stage]}${where}; the cause is not known`;
     return `The ranks have stood still for ${stalled.seconds} s ${DURING[stalled.stage]}${where}; the cause is not known`;
   }
   return rank === undefined

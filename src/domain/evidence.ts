@@ -47,6 +47,15 @@ export type LaunchFacts = {
   readonly versions?: Readonly<Record<string, string>> | undefined;
 };
 
+/** What is told beside logs, where no look of ours saw the hosts. */
+export type Told = {
+  readonly engine?: EngineName | undefined;
+  readonly facts: readonly NodeFacts[];
+  readonly launched: readonly LaunchFacts[];
+  /** Exit codes of ranks, by the names of their logs. */
+  readonly exits: Readonly<Record<string, number>>;
+};
+
 /** One attempt, all ranks: everything a diagnosis may look at. Plain data, so that it can be replayed. */
 export type Evidence = {
   readonly engine: EngineName;
@@ -57,6 +66,8 @@ export type Evidence = {
   readonly before: readonly NodeFacts[];
   /** What a look right after the failure saw; empty while it is provisional. */
   readonly after: readonly NodeFacts[];
+  /** Nothing more will come: whoever does not serve by its last line will not. */
+  readonly finished?: true;
   /** Logs beside the ranks'. */
   readonly side?: readonly SideLog[];
   /** How ranks were launched that are no service of ours. */

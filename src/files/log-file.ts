@@ -11,7 +11,7 @@ const POLL_MS = 200;
 export type LogOpened = { readonly silentSeconds: number; readonly bytes: number };
 
 /**
- * Reads a log file of this machine; with `follow` on and on, as it grows, until the signal is aborted. Throws a
+ * Reads a log file of this machine, `-` being standard input; with `follow` on and on, as it grows, until the signal is aborted. Throws a
  * UserError for what is missing, no regular file, or unreadable.
  */
 export async function readLogFile(
@@ -24,6 +24,7 @@ export async function readLogFile(
   },
 ): Promise<void> {
   const { follow, signal } = options;
+  if (path === '-') return readStandardInput(options);
   const file = open(path);
   try {
     const stat = fstatSync(file);
@@ -42,6 +43,23 @@ export async function readLogFile(
     }
   } finally {
     closeSync(file);
+  }
+}
+
+/** Standard input is read to its end, whether it is followed or not: nobody can see it grow. */
+async function readStandardInput(options: {
+  readonly signal: AbortSignal;
+  readonly opened: (about: LogOpened) => void;
+  readonly bytes: (chunk: Uint8Array) => void;
+}): Promise<void> {
+  options.opened({ silentSeconds: 0, bytes: 0 });
+  try {
+    for await (const chunk of process.stdin.iterator({ destroyOnReturn: false })) {
+      if (options.signal.aborted) return;
+      options.bytes(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+    }
+  } catch (error) {
+    throw new UserError('bad-input', 'standard input cannot be read', 'give a log as a file', error);
   }
 }
 

@@ -96,15 +96,28 @@ export const inputs = {
       .describe('what to call it'),
   }),
   diagnose: z.strictObject({
-    run: runId.meta({
-      positional: true,
-      example: '--log head=spark-a:/home/aurora/head.log --log worker=worker.log',
-    }),
+    run: z
+      .string()
+      .optional()
+      .describe(
+        'run number, folder of logs, bundle, one log, or - for standard input; the latest run if left out',
+      )
+      .meta({
+        positional: true,
+        example: '--log head=spark-a:/home/aurora/head.log --log worker=worker.log',
+      }),
     log: z
       .array(z.string())
       .default([])
-      .describe('logs of a pair launched by hand: head=FILE, worker=NODE:/path, one per rank'),
+      .describe(
+        'log of a job launched by hand: head=FILE, worker=NODE:/path, client=FILE, worker-dmesg=FILE …; repeatable',
+      ),
     engine: z.enum(ENGINES).optional().describe('engine that wrote the logs; recognised if left out'),
+    facts: z
+      .string()
+      .optional()
+      .describe('what is known beside the logs: commands, environment, versions, memory (docs/files.md)')
+      .meta({ value: 'FILE' }),
     follow: z.boolean().default(false).describe('read on until it failed or serves (needs --log)'),
   }),
   chat: z.strictObject({

@@ -1,56 +1,78 @@
+import { readLogName } from '../diagnosis/log-names.ts';
 import { UserError } from '../domain/user-error.ts';
 
-/** One rank's log file: on a node, or on this machine where there is none. */
+/** One log: a file on a node, or on this machine where there is none; `-` is standard input. */
 export type LogSource = {
-  readonly rank: number;
+  /** Its rank, where the name or the order of names says it. */
+  readonly rank: number | undefined;
   /** Node of the cluster file that the file lies on. */
   readonly node: string | undefined;
   readonly path: string;
-  /** What the rank's place is called: the node, or the role of a file on this machine. */
+  /** What the log is called: as the user named it, else the node, else the role by its order. */
   readonly name: string;
-  /** As the user wrote it, less the rank. */
+  /** As the user wrote it, less the name. */
   readonly text: string;
 };
 
 const HINT =
   '--log head=spark-a:/home/aurora/sglang-head.log --log worker=spark-b:/home/aurora/sglang-worker.log';
 
+/** Behind every rank. */
+const LAST = Number.MAX_SAFE_INTEGER;
+
+type Read = {
+  readonly given: string | undefined;
+  readonly place: RegExpExecArray | null;
+  readonly rest: string;
+  readonly rank: number | undefined;
+};
+
 /**
- * `[head|worker|workerN|RANK=]FILE` or `…=NODE:PATH`, one per rank, in order where no rank is said. Throws a
- * UserError for a rank that is named twice and for a set without a head.
+ * `[NAME=]FILE` or `…=NODE:PATH`. A name is a role (head, worker, worker2), a rank (0, rank1), what else wrote it
+ * (client, launcher, dmesg, worker-dmesg, docker …), or a node's; without names the order counts. Throws a UserError
+ * for a rank or a name that is given twice.
  */
 export function logSources(texts: readonly string[]): readonly LogSource[] {
-  const found: LogSource[] = [];
-  for (const text of texts) {
-    const match = /^(head|worker\d*|(?:rank)?\d+)=(.*)$/s.exec(text);
+  const taken = new Set<number>();
+  const read = texts.map((text): Read => {
+    const match = /^([A-Za-z0-9][\w.-]*)=(.*)$/s.exec(text);
     const rest = match?.[2] ?? text;
-    const rank = rankOf(match?.[1], found);
-    const place = /^([A-Za-z0-9][\w.-]*):(.+)$/s.exec(rest);
-    const path = place?.[2] ?? rest;
-    if (path === '') throw new UserError('bad-input', `--log ${text} names no file`, HINT);
-    if (found.some((other) => other.rank === rank))
-      throw new UserError('bad-input', `--log names rank ${rank} twice`, HINT);
-    const role = rank === 0 ? 'head' : rank === 1 ? 'worker' : `worker${rank}`;
-    found.push({ rank, node: place?.[1], path, name: place?.[1] ?? role, text: rest });
-  }
-  const sorted = found.toSorted((a, b) => a.rank - b.rank);
-  // Two ranks of one host are told apart by their roles.
-  const names = sorted.map(({ name }) => name);
-  return sorted.map((one) =>
-    names.filter((name) => name === one.name).length > 1
-      ? { ...one, name: `${one.name} rank ${one.rank}` }
-      : one,
-  );
+    if (rest === '') throw new UserError('bad-input', `--log ${text} names no file`, HINT);
+    const rank = match?.[1] === undefined ? undefined : readLogName(match[1]).rank;
+    if (rank !== undefined) {
+      if (taken.has(rank)) throw new UserError('bad-input', `--log names rank ${rank} twice`, HINT);
+      taken.add(rank);
+    }
+    return { given: match?.[1], place: /^([A-Za-z0-9][\w.-]*):(.+)$/s.exec(rest), rest, rank };
+  });
+  const found = read.map(({ given, place, rest, rank }): LogSource => {
+    const own = given === undefined ? nextFree(taken) : rank;
+    if (own !== undefined) taken.add(own);
+    const role = own === 0 ? 'head' : own === 1 ? 'worker' : `worker${own}`;
+    return {
+      rank: own,
+      node: place?.[1],
+      path: place?.[2] ?? rest,
+      name: place?.[1] ?? (given === undefined || /^(?:rank)?\d+$/.test(given) ? role : given),
+      text: rest,
+    };
+  });
+  const sorted = found.toSorted((a, b) => (a.rank ?? LAST) - (b.rank ?? LAST));
+  return apart(sorted);
 }
 
-function rankOf(word: string | undefined, before: readonly LogSource[]): number {
-  const next = (from: number): number => {
-    let rank = from;
-    while (before.some((one) => one.rank === rank)) rank += 1;
-    return rank;
-  };
-  if (word === undefined) return next(0);
-  if (word === 'head') return 0;
-  const number = /\d+$/.exec(word)?.[0];
-  return number === undefined ? next(1) : Number(number);
+/** Two logs of one node are told apart by their ranks; any other two of one name are a mistake. */
+function apart(sources: readonly LogSource[]): readonly LogSource[] {
+  const twice = (one: LogSource): boolean => sources.filter(({ name }) => name === one.name).length > 1;
+  return sources.map((one) => {
+    if (!twice(one)) return one;
+    if (one.rank === undefined) throw new UserError('bad-input', `--log names ${one.name} twice`, HINT);
+    return { ...one, name: `${one.name} rank ${one.rank}` };
+  });
+}
+
+function nextFree(taken: ReadonlySet<number>): number {
+  let rank = 0;
+  while (taken.has(rank)) rank += 1;
+  return rank;
 }

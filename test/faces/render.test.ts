@@ -11,6 +11,7 @@ import { renderBug, renderUserError } from '../../src/faces/cli/render-error.ts'
 import { renderRun } from '../../src/faces/cli/render-run.ts';
 import type { Style } from '../../src/faces/cli/style.ts';
 import { width } from '../../src/faces/cli/width.ts';
+import { answerOfRun } from '../../src/operations/answer-of-run.ts';
 import {
   clearPlan,
   downEvents,
@@ -190,6 +191,7 @@ const REPORTS: Readonly<Record<string, Report>> = {
   diagnose: {
     kind: 'diagnose',
     run: '14',
+    answer: answerOfRun([]),
     findings: [
       loopback,
       {
@@ -352,7 +354,12 @@ test('a finding of an earlier attempt is shown with the command that finds its l
     event.type === 'finding' && event.final ? [event] : [],
   );
   if (finding === undefined) expect.fail('a finding');
-  const report: Report = { kind: 'diagnose', run: '3', findings: [finding] };
+  const report: Report = {
+    kind: 'diagnose',
+    answer: answerOfRun([]),
+    run: '3',
+    findings: [finding],
+  };
   const text = renderReport(report, style, { why: false, streamed: false });
   const quote = finding.quotes[0];
   expect(text).toContain(

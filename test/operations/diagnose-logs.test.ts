@@ -1,4 +1,12 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -112,7 +120,40 @@ describe('diagnose --log', () => {
     });
   });
 
-  it('refuses a missing file, a folder, an unknown node, and logs of no engine', async () => {
+  it('answers to logs of no engine, and to none that it knows', async () => {
+    expect((await ask({ log: [put('plain.log', 'hello\n')] })).answer).toMatchObject({
+      cause: 'unknown',
+      atFault: 'head',
+      evidence: [{ log: 'head', line: 1, text: 'hello' }],
+      remedy: null,
+    });
+  });
+
+  it('takes logs of any name, and quotes them under it, unaltered', async () => {
+    const said = `\u001b[31mssh: connect to host 192.168.1.9 port 22: Connection timed out\u001b[0m\r\n`;
+    const { answer } = await ask({ log: [`launcher=${put('l.txt', said)}`] });
+    expect(answer).toMatchObject({ family: 'J' });
+    expect(answer.evidence).toEqual([{ log: 'launcher', line: 1, text: said.replace('\r\n', '') }]);
+  });
+
+  it('takes a folder of logs with facts beside them, and a facts file', async () => {
+    const one = cases.find(({ cause }) => cause === 'port-already-in-use') ?? cases[0];
+    if (one === undefined) throw new Error('no case');
+    mkdirSync(join(folder, 'logs'));
+    for (const [role, bytes] of Object.entries(one.logs)) put(`logs/${role}.log`, bytes);
+    put(
+      'logs/facts.yaml',
+      'engine: sglang\nnodes:\n  head: {command: sglang serve, memory: {totalGiB: 121.7}, exit: 1}\n',
+    );
+    expect((await ask({ run: join(folder, 'logs') })).answer.cause).toBe(one.cause);
+    put('bad.yaml', 'nodes:\n  head: {what: 1}\n');
+    await expect(
+      ask({ log: [join(folder, 'logs/head.log')], facts: join(folder, 'bad.yaml') }),
+    ).rejects.toThrow(/bad\.yaml is no facts file/);
+    await expect(ask({ run: join(folder, 'nothing') })).rejects.toThrow(/neither a run nor a file/);
+  });
+
+  it('refuses a missing file, a folder, and an unknown node', async () => {
     const refused = async (given: Readonly<Record<string, unknown>>): Promise<string> => {
       const error: unknown = await diagnoseRun.run(inputs.diagnose.parse(given), world).catch((one) => one);
       if (!(error instanceof UserError)) throw new Error('it was not refused', { cause: error });
@@ -123,9 +164,6 @@ describe('diagnose --log', () => {
     expect(await refused({ log: ['spark-b:/x.log'] })).toContain('cluster file');
     put('cluster.yaml', 'cluster: c\nnodes: [{name: spark-a, ssh: spark-a.invalid}]\n');
     expect(await refused({ log: ['spark-z:/x.log'] })).toMatch(/no node spark-z.*nodes are: spark-a/s);
-    expect(await refused({ log: [put('plain.log', 'hello\n')] })).toContain(
-      '--engine sglang or --engine vllm',
-    );
     expect(await refused({ log: [put('plain.log', 'hello\n')], run: '3' })).toContain('exclude');
     expect(await refused({ follow: true })).toContain('need --log');
   });

@@ -8,7 +8,9 @@ const LINES_EACH = 3;
 /** Quoted lines under "Seen": rank and line at the left, the text as it stands in the log, long ones cut. */
 export function quoteLines(quotes: readonly Quote[], style: Style): readonly string[] {
   const shown = style.verbose ? quotes : quotes.slice(0, SHOWN);
-  const heads = shown.map((quote) => `rank ${quote.rank} line ${quote.line}`);
+  const heads = shown.map((quote) =>
+    quote.log === undefined ? `rank ${quote.rank} line ${quote.line}` : `${quote.log} line ${quote.line}`,
+  );
   const room = Math.max(0, ...heads.map(width));
   const columns = Math.max(20, style.columns - 9 - room - 2);
   return shown.flatMap((quote, index) => {

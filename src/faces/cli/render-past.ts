@@ -109,7 +109,7 @@ export function renderDiagnose(report: DiagnoseReport, style: Style): string {
 
 /** Logs of a pair launched by hand: how far each rank came, and why it failed where it did. */
 function renderLogFiles(
-  { findings, engine }: DiagnoseReport,
+  { findings, engine, answer }: DiagnoseReport,
   logs: NonNullable<DiagnoseReport['logs']>,
   style: Style,
 ): string {
@@ -123,10 +123,12 @@ function renderLogFiles(
   ]);
   const said = findings.flatMap((finding) => findingLines(finding, '', style));
   const quoted = findings[0]?.quotes[0];
-  const source = logs.find(({ rank }) => rank === quoted?.rank)?.source;
+  const source =
+    quoted?.log === undefined ? logs.find(({ node }) => node === quoted?.node)?.source : quoted.log;
   return finish(
     [
       ...(said.length > 0 ? said : [`${glyphs.done} No failure in these logs of ${engine}`]),
+      ...labelled('Cure', cureOf(answer.remedy), style),
       ...(quoted && source ? labelled('More', [`${source} line ${quoted.line}`], style) : []),
       ...table(rows),
     ],
@@ -134,7 +136,20 @@ function renderLogFiles(
   );
 }
 
+/** What this tool would change by itself, were the job its own. */
+function cureOf(remedy: DiagnoseReport['answer']['remedy']): readonly string[] {
+  return remedy === null ? [] : [`${remedy.title}; it costs: ${remedy.cost}`];
+}
+
 type Found = DiagnoseReport['findings'][number];
+
+const PLACES: Readonly<Record<NonNullable<Found['atFault']>, string>> = {
+  both: 'all nodes',
+  launcher: 'where it was launched',
+  network: 'the network between the nodes',
+  client: 'the client',
+  none: 'nowhere',
+};
 
 /** One finding as the parts a person reads; `run` is empty where it was none of ours. */
 function findingLines(finding: Found, run: string, style: Style): readonly string[] {
@@ -145,7 +160,7 @@ function findingLines(finding: Found, run: string, style: Style): readonly strin
     unknown && !/unknown/i.test(finding.title) ? `Cause unknown: ${finding.title}` : finding.title;
   const sure = unknown ? '' : finding.confidence >= 0.9 ? 'sure, ' : 'likely, ';
   const where = [
-    finding.node,
+    finding.atFault === undefined ? finding.node : PLACES[finding.atFault],
     finding.rank === undefined
       ? undefined
       : `rank ${finding.rank}${finding.role ? ` (${finding.role})` : ''}`,

@@ -179,7 +179,7 @@ export async function carryOut(
   function print(answer: Answer): void {
     if (watched.showed()) return;
     if (globals.json) {
-      if (!asEvents) stdout.write(`${safeJson(answer.report, 2)}\n`);
+      if (!asEvents) stdout.write(`${safeJson(printed(answer.report), 2)}\n`);
       return;
     }
     const states = progress.states();
@@ -189,6 +189,11 @@ export async function carryOut(
     const report = cleanAll<Report>(answer.report);
     stdout.write(renderReport(report, style(), { why: given['why'] === true, streamed: stream.began() }));
   }
+}
+
+/** A diagnosis is one object with nothing beside it, whether it was made of a run or of files. */
+function printed(report: Report): unknown {
+  return report.kind === 'diagnose' ? report.answer : report;
 }
 
 function listen(parts: CliParts, globals: Globals, progress: Progress): Interrupt {

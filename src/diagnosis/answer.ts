@@ -1,0 +1,50 @@
+import type { Evidence } from '../domain/evidence.ts';
+import type { Finding, Quote } from '../domain/finding.ts';
+import type { DiagnosisAnswer } from '../domain/report.ts';
+import { engines } from '../knowledge/engines/index.ts';
+import { treat } from './treat.ts';
+import type { Verdict } from './verdict.ts';
+
+/** Under this no cure is offered: it might be one for something else. */
+const SURE_ENOUGH = 0.6;
+
+/** The verdict over logs as the one object that `diagnose --json` prints; `textOf` gives a quote as its file has it. */
+export function answerOf(
+  verdict: Verdict,
+  evidence: Evidence,
+  textOf: (quote: Quote) => string,
+): DiagnosisAnswer {
+  const { finding, cause, family, atFault, confidence } = verdict;
+  return {
+    cause,
+    family: family ?? null,
+    atFault,
+    confidence,
+    evidence: (finding?.quotes ?? servingLines(evidence)).map((quote) => ({
+      log: quote.log ?? quote.node,
+      line: quote.line,
+      text: textOf(quote),
+    })),
+    consequences: finding?.consequences ?? [],
+    advice: finding?.advice ?? [],
+    remedy: finding === undefined || confidence < SURE_ENOUGH ? null : remedyFor(finding, evidence),
+    alternatives: finding?.alternatives ?? [],
+  };
+}
+
+/** What this tool would change, were the job its own. */
+function remedyFor(finding: Finding, evidence: Evidence): DiagnosisAnswer['remedy'] {
+  if (finding.cause === 'unknown' || finding.family === 'M') return null;
+  const { recipe, engine, before: facts } = evidence;
+  const treatment = treat({ recipe, engine, finding, facts, evidence, tried: [] });
+  if (treatment === undefined) return null;
+  return { name: treatment.remedy, title: treatment.title, cost: treatment.cost };
+}
+
+/** The line by which each rank says that it serves. */
+function servingLines({ ranks, engine }: Evidence): readonly Quote[] {
+  return ranks.flatMap(({ rank, node, lines }) => {
+    const line = lines.findLast(({ text }) => engines[engine].landmark(text)?.stage === 'serving');
+    return line === undefined ? [] : [{ rank, node, line: line.line, text: line.text }];
+  });
+}
