@@ -99,6 +99,10 @@ export function writeHostFiles(
   put('proc/version', `Linux version ${KERNEL} (buildd@bos03-arm64-001)\n`);
   put('proc/driver/nvidia/gpus/000f:01:00.0/information', 'Model: \t\t NVIDIA GB10\n');
   put(
+    'proc/driver/nvidia/version',
+    'NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.159.03  Release Build  (dvs-builder@U22)\n',
+  );
+  put(
     'proc/pressure/memory',
     'some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n',
   );

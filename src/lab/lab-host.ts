@@ -241,7 +241,7 @@ export class LabHost {
 
   #render(): void {
     if (this.#closed) return;
-    replaceFile(this.root, 'proc/meminfo', meminfo(this.ledger.snapshot));
+    replaceFile(this.root, 'proc/meminfo', meminfo(this.ledger.snapshot, this.processes.residentBytes));
   }
 
   #startContainer(container: Container, over: (code: number) => void): { readonly pid: number } {

@@ -125,14 +125,11 @@ export class Ledger {
   }
 }
 
-/** /proc/meminfo as the kernel prints it. */
-export function meminfo({
-  totalBytes,
-  freeBytes,
-  availableBytes,
-  cacheBytes,
-  systemBytes,
-}: MemorySnapshot): string {
+/** /proc/meminfo as the kernel prints it: what the GPU driver holds stands in none of its lines. */
+export function meminfo(
+  { totalBytes, freeBytes, availableBytes, cacheBytes, systemBytes }: MemorySnapshot,
+  residentBytes: number,
+): string {
   const buffers = Math.min(cacheBytes * 0.04, 0.5 * GIB);
   const rows: readonly (readonly [string, number])[] = [
     ['MemTotal', totalBytes],
@@ -149,13 +146,20 @@ export function meminfo({
     ['SwapFree', 17179865088],
     ['Dirty', 212992],
     ['Writeback', 0],
-    ['AnonPages', systemBytes * 0.45],
+    ['AnonPages', systemBytes * 0.45 + residentBytes],
     ['Mapped', systemBytes * 0.1],
     ['Shmem', systemBytes * 0.02],
     ['KReclaimable', systemBytes * 0.05],
     ['Slab', systemBytes * 0.15],
     ['SReclaimable', systemBytes * 0.05],
     ['SUnreclaim', systemBytes * 0.1],
+    ['KernelStack', systemBytes * 0.01],
+    ['PageTables', systemBytes * 0.05],
+    ['VmallocUsed', systemBytes * 0.1],
+    ['Percpu', systemBytes * 0.01],
+    ['CmaTotal', 134217728],
+    ['CmaFree', 70983680],
+    ['Hugetlb', 0],
   ];
   const lines = rows.map(
     ([name, bytes]) =>

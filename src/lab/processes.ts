@@ -118,9 +118,15 @@ export class Processes {
 
   /** That process now holds so many bytes in all, or cannot. */
   hold(pid: number, bytes: number, gpu: boolean): boolean {
-    if (!this.#ledger.hold(owner(pid), bytes, gpu)) return false;
-    if (gpu) this.#gpuBytes.set(pid, bytes);
-    return true;
+    return this.#hold(pid, bytes, gpu ? bytes : undefined, gpu);
+  }
+
+  /** What all processes hold that is resident, and not the GPU's. */
+  get residentBytes(): number {
+    let sum = 0;
+    for (const pid of this.#entries.keys())
+      sum += Math.max(0, this.#ledger.heldBy(owner(pid)) - this.gpuBytesOf(pid));
+    return sum;
   }
 
   /** The process is gone, or as good as gone: its memory starts to come back. */
@@ -156,11 +162,18 @@ export class Processes {
       leavesBytes === undefined
         ? gpuBytes + residentBytes
         : Math.min(gpuBytes + residentBytes, room - leavesBytes);
-    if (wanted > 0 && this.#ledger.hold(owner(process.pid), wanted, false)) {
-      this.#gpuBytes.set(process.pid, wanted - residentBytes);
-      return;
-    }
+    if (wanted > 0 && this.#hold(process.pid, wanted, wanted - residentBytes, false)) return;
     setTimeout(() => this.#take(process), POLL_MS).unref();
+  }
+
+  /** How much of it is the GPU's stands before the ledger tells of the change. */
+  #hold(pid: number, bytes: number, gpuBytes: number | undefined, driver: boolean): boolean {
+    const before = this.#gpuBytes.get(pid);
+    if (gpuBytes !== undefined) this.#gpuBytes.set(pid, gpuBytes);
+    if (this.#ledger.hold(owner(pid), bytes, driver)) return true;
+    if (before === undefined) this.#gpuBytes.delete(pid);
+    else this.#gpuBytes.set(pid, before);
+    return false;
   }
 
   #poll(): void {
