@@ -1,44 +1,14 @@
-import { statSync } from 'node:fs';
-import { join } from 'node:path';
-import { serveOperation } from './faces/http/serve.ts';
-import { operations } from './operations/index.ts';
-import type { World } from './operations/world.ts';
-import { openPage } from './remote/open-page.ts';
-import { makeWorld } from './world.ts';
+import { inputs } from './operations/inputs.ts';
+import type { Operation } from './operations/operation.ts';
 
-/** `firstlight serve`, joined: the page's folder, a World that follows the cluster file, and the agents' face. */
-export const serve = serveOperation({
-  operations,
-  worlds: followFile,
-  mcp: () => async (_request, response) => {
-    response.writeHead(501).end();
+/** `firstlight serve`: the page, the API and /mcp on one port of this machine, until Ctrl-C. Read in when asked for. */
+export const serve: Operation<typeof inputs.serve> = {
+  name: 'serve',
+  summary: 'show everything on a page, and answer programs and agents',
+  effect: 'changes',
+  input: inputs.serve,
+  async run(input, world) {
+    const { runServe } = await import('./serve-run.ts');
+    return runServe(input, world);
   },
-  pageFolder: join(import.meta.dirname, 'faces', 'web'),
-  openBrowser: openPage,
-});
-
-/** The World of the cluster file as it stands there: a server lives longer than one reading of it. */
-function followFile(outer: World): () => World {
-  let world = outer;
-  let stamp = stampOf(outer.clusterFile);
-  return () => {
-    const now = stampOf(outer.clusterFile);
-    if (now === stamp) return world;
-    stamp = now;
-    world = makeWorld({
-      cluster: outer.clusterFile,
-      sudoPasswordFiles: [],
-      live: outer.live,
-      onEvent: outer.told,
-      signal: outer.signal,
-      env: {},
-      shared: outer,
-    });
-    return world;
-  };
-}
-
-function stampOf(file: string): string {
-  const stat = statSync(file, { throwIfNoEntry: false });
-  return stat === undefined ? 'none' : `${stat.mtimeMs} ${stat.size} ${stat.ino}`;
-}
+};

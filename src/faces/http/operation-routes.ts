@@ -12,7 +12,7 @@ const RUNS = new Set(['up', 'down', 'restore', 'adopt']);
 /** Reads for a person at the terminal; over the network it makes the model work, or reads files of any name. */
 const WRITES = new Set(['chat', 'diagnose']);
 /** Held open without end on a terminal; here events and windows of the log do that. */
-const FOLLOWS = new Set(['logs', 'diagnose']);
+const FOLLOWS = ['follow', 'watch'];
 
 /** One address per operation, its body by the operation's own schema. */
 export function operationRoutes(operations: readonly Operation[]): readonly Route[] {
@@ -92,11 +92,11 @@ async function streamed(call: Call, operation: Operation, input: z.output<z.ZodT
 /** What names a file of this machine names one beside the cluster file: who asks here need not be its user. */
 function confined({ world }: Call, operation: Operation, raw: unknown): unknown {
   const given = z.looseObject({}).parse(raw);
-  if (FOLLOWS.has(operation.name) && given['follow'] === true)
+  if (FOLLOWS.some((flag) => given[flag] === true))
     throw new Refusal(
       422,
       'bad-input',
-      'follow: not here',
+      'follow and watch go on without end, and are not here',
       'follow the run by its events and windows of its log',
     );
   const logs = z.array(z.string()).optional().catch(undefined).parse(given['log']);

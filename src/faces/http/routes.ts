@@ -175,6 +175,11 @@ export function allRoutes(operations: readonly Operation[], version: string): re
         query: z.strictObject({
           from: whole.optional().describe('first row; the tail if left out'),
           count: whole.optional().describe('how many rows; 500 if left out, 5000 at most'),
+          around: z
+            .string()
+            .regex(/^\d{1,4}-\d{1,4}-\d{1,9}$/, 'must be ATTEMPT-RANK-LINE')
+            .optional()
+            .describe('ATTEMPT-RANK-LINE: the window begins with that row'),
           ranks: z
             .string()
             .regex(/^\d{1,4}(,\d{1,4})*$/, 'must be ranks')
@@ -193,6 +198,7 @@ export function allRoutes(operations: readonly Operation[], version: string): re
         const window = await logWindow(call.world, state, {
           from: query.from,
           count: Math.min(query.count ?? 500, MOST_ROWS),
+          around: placeOf(query.around),
           ranks: query.ranks?.split(',').map(Number) ?? [],
           attempt: query.attempt,
           stage: query.stage,
@@ -326,6 +332,13 @@ export function allRoutes(operations: readonly Operation[], version: string): re
     ),
   ];
   return routes;
+}
+
+function placeOf(text: string | undefined) {
+  const [attempt, rank, line] = (text ?? '').split('-').map(Number);
+  return attempt === undefined || rank === undefined || line === undefined
+    ? undefined
+    : { attempt, rank, line };
 }
 
 async function stateOf({ desk }: Call, run: string): Promise<RunState> {

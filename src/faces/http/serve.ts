@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import type { z } from 'zod';
 import { isLoopback } from '../../domain/address.ts';
 import { UserError } from '../../domain/user-error.ts';
-import { inputs } from '../../operations/inputs.ts';
-import type { Operation } from '../../operations/operation.ts';
+import type { inputs } from '../../operations/inputs.ts';
+import type { Answer, Operation } from '../../operations/operation.ts';
 import type { World } from '../../operations/world.ts';
 import type { Desk } from './desk.ts';
 import { newEngineSamples } from './engine-samples.ts';
 import { newJobs } from './jobs.ts';
-import { newKeys } from './keys.ts';
+import { type Keys, newKeys } from './keys.ts';
 import { newLooks } from './looks.ts';
 import { readPageFiles } from './page-files.ts';
 import { allRoutes } from './routes.ts';
@@ -19,98 +20,118 @@ import { newTails } from './tails.ts';
 export type ServeParts = {
   readonly operations: readonly Operation[];
   /** The World of the cluster file as it is now, made anew when the file has changed. */
-  readonly worlds: (outer: World) => () => World;
-  /** Answers /mcp for one server. */
-  readonly mcp: (world: () => World, readOnly: boolean) => McpHandler;
+  readonly world: () => World;
+  /** Answers /mcp. */
+  readonly mcp: McpHandler;
   /** Folder of the built page. */
   readonly pageFolder: string;
   readonly openBrowser: (address: string) => void;
 };
 
-/** `firstlight serve`: the page, the API and /mcp on one port of this machine, until Ctrl-C. */
-export function serveOperation(parts: ServeParts): Operation<typeof inputs.serve> {
-  return {
-    name: 'serve',
-    summary: 'show everything on a page, and answer programs and agents',
-    effect: 'changes',
-    input: inputs.serve,
-    async run(input, outer) {
-      const tls = readTls(input.tlsCert, input.tlsKey);
-      const keys = newKeys(input.readOnly);
-      const world = parts.worlds(outer);
-      const bug = (error: unknown): void => {
-        const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-        process.stderr.write(`this is our mistake: ${text}\n`);
-      };
-      const scrub = (text: string): string =>
-        [...outer.secrets.all(), ...keys.all].reduce(
-          (rest, secret) => (secret.length < 4 ? rest : rest.replaceAll(secret, '•••')),
-          text,
-        );
-      const journal = () => outer.journal;
-      const looks = newLooks(world);
-      const requests = new Map<string, number>();
-      const tails = newTails(journal, scrub);
-      const desk: Desk = {
-        world,
-        readOnly: input.readOnly,
-        states: newRunStates(journal),
-        looks,
-        engine: newEngineSamples(world, looks),
-        tails,
-        jobs: newJobs('in the dashboard', bug),
-        meters: () => ({ streams: tails.listeners(), requests }),
-        scrub,
-        bug,
-      };
-      const files = readPageFiles(parts.pageFolder);
-      const open = !isLoopback(input.listen);
-      const server = await start(input.listen, input.port, () =>
-        startServer({
-          desk,
-          keys,
-          routes: allRoutes(parts.operations, outer.version),
-          listen: input.listen,
-          port: input.port,
-          tls,
-          names: open
-            ? [
-                hostname().toLowerCase(),
-                ...(input.listen === '0.0.0.0' || input.listen === '::' ? [] : [input.listen.toLowerCase()]),
-              ]
-            : [],
-          page: files.at,
-          mcp: parts.mcp(world, input.readOnly),
-          counted: (status) => requests.set(String(status), (requests.get(String(status)) ?? 0) + 1),
-        }),
-      );
-      const base = baseOf(input.listen, server.port, tls !== undefined);
-      const write = keys.token('write');
-      const read = `${base}/?token=${keys.token('read')}`;
-      const first = write === undefined ? read : `${base}/?token=${write}`;
-      const said = [
-        ...(open
-          ? [
-              `! ${input.listen} can be reached from the network${tls ? '' : ', and what is sent can be read on the way: give --tls-cert and --tls-key'}.`,
-              '  Whoever has an address below can do what it says.',
-            ]
-          : []),
-        ...(write === undefined ? [] : [`open      ${first}`]),
-        `show only ${read}`,
-        `agents    ${base}/mcp  with  Authorization: Bearer ${keys.token('agent')}`,
-        'These addresses are told once and hold until Ctrl-C.',
-      ];
-      process.stdout.write(`${said.join('\n')}\n`);
-      if (input.open && !open && process.stdout.isTTY) parts.openBrowser(first);
-      await aborted(outer.signal);
-      await desk.jobs.over();
-      await server.close();
-      return {
-        report: { kind: 'said', text: 'No longer serving. What runs on the hosts runs on.' },
-        exit: 0,
-      };
-    },
+/** Serves until the World's signal aborts; then ends the runs that were begun here as Ctrl-C would. */
+export async function serveOn(
+  input: z.output<typeof inputs.serve>,
+  outer: World,
+  parts: ServeParts,
+): Promise<Answer> {
+  const tls = readTls(input.tlsCert, input.tlsKey);
+  const keys = newKeys(input.readOnly);
+  const scrub = scrubber(outer, keys.all);
+  const requests = new Map<string, number>();
+  const desk = newDesk(outer, parts.world, { readOnly: input.readOnly, scrub, requests });
+  const files = readPageFiles(parts.pageFolder);
+  const open = !isLoopback(input.listen);
+  const server = await start(input.listen, input.port, () =>
+    startServer({
+      desk,
+      keys,
+      routes: allRoutes(parts.operations, outer.version),
+      listen: input.listen,
+      port: input.port,
+      tls,
+      names: open ? namesOf(input.listen) : [],
+      page: files.at,
+      mcp: parts.mcp,
+      counted: (status) => requests.set(String(status), (requests.get(String(status)) ?? 0) + 1),
+    }),
+  );
+  const base = baseOf(input.listen, server.port, tls !== undefined);
+  const first = `${base}/?token=${keys.token('write') ?? keys.token('read')}`;
+  announce(base, keys, open ? { listen: input.listen, tls: tls !== undefined } : undefined);
+  if (input.open && !open && process.stdout.isTTY) parts.openBrowser(first);
+  await aborted(outer.signal);
+  await desk.jobs.over();
+  await server.close();
+  return { report: { kind: 'said', text: 'No longer serving. What runs on the hosts runs on.' }, exit: 0 };
+}
+
+function newDesk(
+  outer: World,
+  world: () => World,
+  {
+    readOnly,
+    scrub,
+    requests,
+  }: Pick<Desk, 'readOnly' | 'scrub'> & { readonly requests: ReadonlyMap<string, number> },
+): Desk {
+  const journal = () => outer.journal;
+  const looks = newLooks(world);
+  const tails = newTails(journal, scrub);
+  const bug = (error: unknown): void => {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    process.stderr.write(`this is our mistake: ${text}\n`);
   };
+  return {
+    world,
+    readOnly,
+    states: newRunStates(journal),
+    looks,
+    engine: newEngineSamples(world, looks),
+    tails,
+    jobs: newJobs('in the dashboard', bug),
+    meters: () => ({ streams: tails.listeners(), requests }),
+    scrub,
+    bug,
+  };
+}
+
+/** Takes every secret value that is known by then out of a text; one under four characters would take words with it. */
+function scrubber(world: World, more: readonly string[]): (text: string) => string {
+  return (text) =>
+    [...world.secrets.all(), ...more].reduce(
+      (rest, secret) => (secret.length < 4 ? rest : rest.replaceAll(secret, '•••')),
+      text,
+    );
+}
+
+/** The addresses with their tokens, once. */
+function announce(
+  base: string,
+  keys: Keys,
+  open: { readonly listen: string; readonly tls: boolean } | undefined,
+): void {
+  const write = keys.token('write');
+  const plain =
+    open?.tls === false ? ', and what is sent can be read on the way: give --tls-cert and --tls-key' : '';
+  const lines = [
+    ...(open === undefined
+      ? []
+      : [
+          `! ${open.listen} can be reached from the network${plain}.`,
+          '  Whoever has an address below can do what it says.',
+        ]),
+    ...(write === undefined ? [] : [`open       ${base}/?token=${write}`]),
+    `show only  ${base}/?token=${keys.token('read')}`,
+    `agents     ${base}/mcp  with  Authorization: Bearer ${keys.token('agent')}`,
+    'These are told once and hold until Ctrl-C.',
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+/** What may stand in Host beside addresses, where the server is open to the network. */
+function namesOf(listen: string): readonly string[] {
+  const any = listen === '0.0.0.0' || listen === '::';
+  return [hostname().toLowerCase(), ...(any ? [] : [listen.toLowerCase()])];
 }
 
 async function start(listen: string, port: number, begin: () => Promise<Running>): Promise<Running> {

@@ -1,0 +1,47 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { serveOn } from './faces/http/serve.ts';
+import { operations } from './operations/index.ts';
+import type { Answer } from './operations/operation.ts';
+import type { World } from './operations/world.ts';
+import { openPage } from './remote/open-page.ts';
+import { makeWorld } from './world.ts';
+
+/** `firstlight serve`, joined: the page's folder, a World that follows the cluster file, and the agents' face. */
+export function runServe(input: Parameters<typeof serveOn>[0], outer: World): Promise<Answer> {
+  return serveOn(input, outer, {
+    operations,
+    world: followFile(outer),
+    mcp: async (_request, response) => {
+      response.writeHead(501).end();
+    },
+    pageFolder: join(import.meta.dirname, 'faces', 'web'),
+    openBrowser: openPage,
+  });
+}
+
+/** The World of the cluster file as it stands there: a server lives longer than one reading of it. */
+export function followFile(outer: World): () => World {
+  let world = outer;
+  let stamp = stampOf(outer.clusterFile);
+  return () => {
+    const now = stampOf(outer.clusterFile);
+    if (now === stamp) return world;
+    stamp = now;
+    world = makeWorld({
+      cluster: outer.clusterFile,
+      sudoPasswordFiles: [],
+      live: outer.live,
+      onEvent: outer.told,
+      signal: outer.signal,
+      env: {},
+      shared: outer,
+    });
+    return world;
+  };
+}
+
+function stampOf(file: string): string {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  return stat === undefined ? 'none' : `${stat.mtimeMs} ${stat.size} ${stat.ino}`;
+}
