@@ -36,5 +36,7 @@ export interface Journal {
     attempt: number,
     rank: number,
   ): readonly { readonly line: number; readonly at: number; readonly text: string }[];
+  /** A piece of that file as it stands, from a byte on; short or empty at its end, and where there is no log. */
+  readLogBytes(run: string, attempt: number, rank: number, fromByte: number, mostBytes: number): Buffer;
   close(): void;
 }

@@ -36,6 +36,29 @@ export function readLines(path: string): readonly StoredLine[] {
   });
 }
 
+/** A piece of the file from a byte on; short at its end, empty when there is no such log. */
+export function readBytes(path: string, fromByte: number, mostBytes: number): Buffer {
+  let file: number;
+  try {
+    file = openSync(path, 'r');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return Buffer.alloc(0);
+    throw error;
+  }
+  try {
+    const bytes = Buffer.alloc(Math.max(0, Math.min(mostBytes, fstatSync(file).size - fromByte)));
+    let read = 0;
+    while (read < bytes.length) {
+      const count = readSync(file, bytes, read, bytes.length - read, fromByte + read);
+      if (count === 0) break;
+      read += count;
+    }
+    return bytes.subarray(0, read);
+  } finally {
+    closeSync(file);
+  }
+}
+
 /** Text without terminal escape sequences and control characters; tabs stay. */
 function printable(text: string): string {
   return text.replace(ESCAPES, '').replace(CONTROLS, '');

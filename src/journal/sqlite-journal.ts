@@ -5,7 +5,7 @@ import type Database from 'libsql';
 import { type Event, type EventBody, parseEvent } from '../domain/event.ts';
 import { UserError } from '../domain/user-error.ts';
 import type { Journal, RunSummary } from './journal.ts';
-import { appendLines, logPath, readLines } from './rank-logs.ts';
+import { appendLines, logPath, readBytes, readLines } from './rank-logs.ts';
 
 const FILE = 'journal.db';
 /** Counted up when an older firstlight could no longer read what a newer one writes. */
@@ -103,6 +103,10 @@ class SqliteJournal implements Journal {
 
   readLog(run: string, attempt: number, rank: number): ReturnType<typeof readLines> {
     return readLines(this.logFile(run, attempt, rank));
+  }
+
+  readLogBytes(run: string, attempt: number, rank: number, fromByte: number, mostBytes: number): Buffer {
+    return readBytes(this.logFile(run, attempt, rank), fromByte, mostBytes);
   }
 
   close(): void {

@@ -61,6 +61,7 @@ function watched(journal: Journal, started: (run: string) => void): Journal {
     logFile: (run, attempt, rank) => journal.logFile(run, attempt, rank),
     appendLog: (run, attempt, rank, lines) => journal.appendLog(run, attempt, rank, lines),
     readLog: (run, attempt, rank) => journal.readLog(run, attempt, rank),
+    readLogBytes: (run, attempt, rank, from, most) => journal.readLogBytes(run, attempt, rank, from, most),
     close: () => {},
   };
 }

@@ -1,5 +1,7 @@
-import type { Stage } from '../domain/finding.ts';
+import { STAGES, type Stage } from '../domain/finding.ts';
 import type { RunState } from '../domain/run-state.ts';
+import type { Journal } from '../journal/journal.ts';
+import { LogIndex } from './log-index.ts';
 import type { World } from './world.ts';
 
 export type LogRow = {
@@ -18,6 +20,8 @@ export type LogQuery = {
   /** First row; the tail where left out. */
   readonly from: number | undefined;
   readonly count: number;
+  /** The window begins with this row where the filter lets it through. */
+  readonly around?: { readonly attempt: number; readonly rank: number; readonly line: number } | undefined;
   /** Empty: all. */
   readonly ranks: readonly number[];
   readonly attempt: number | undefined;
@@ -35,64 +39,87 @@ export type LogWindow = {
   readonly errors: number;
 };
 
-/** A window of the merged log of a run's ranks under a filter. */
+const indexes = new Map<string, LogIndex>();
+const KEPT = 2;
+
+/** A window of the merged log of a run's ranks under a filter. The files are read once, as they grow. */
 export async function logWindow(
   world: Pick<World, 'journal'>,
   state: RunState,
   query: LogQuery,
 ): Promise<LogWindow> {
-  const wanted = query.q.toLowerCase();
-  const all = state.attempts.flatMap(({ attempt, ranks }) =>
-    query.attempt !== undefined && attempt !== query.attempt
-      ? []
-      : ranks
-          .filter(({ rank }) => query.ranks.length === 0 || query.ranks.includes(rank))
-          .flatMap((rank) =>
-            world.journal.readLog(state.run, attempt, rank.rank).map((line) => ({
-              rank: rank.rank,
-              node: rank.node,
-              attempt,
-              ...line,
-              stage: stageAt(rank.entered, line.at),
-              level: levelOf(line.text),
-            })),
-          ),
+  const index = indexOf(world.journal, state.run);
+  await index.update(
+    state.attempts.flatMap(({ attempt, ranks }) => ranks.map(({ rank, node }) => ({ attempt, rank, node }))),
   );
-  const rows = all
-    .filter(
-      (row) =>
-        (query.stage === undefined || row.stage === query.stage) &&
-        (wanted === '' || row.text.toLowerCase().includes(wanted)),
-    )
-    .sort((a, b) => a.at - b.at || a.rank - b.rank || a.line - b.line);
-  const found = query.level === undefined ? rows : rows.filter((row) => row.level === query.level);
-  const from = Math.max(0, Math.min(query.from ?? found.length - query.count, found.length));
+  const rows = await filtered(index, state, query);
+  let warnings = 0;
+  let errors = 0;
+  for (const id of rows) {
+    const level = index.levelOf(id);
+    if (level === 'warning') warnings++;
+    else if (level === 'error') errors++;
+  }
+  const found = query.level === undefined ? rows : rows.filter((id) => index.levelOf(id) === query.level);
+  const from = firstOf(index, found, query);
+  const ids = found.slice(from, from + query.count);
+  const texts = index.texts(ids);
   return {
     total: found.length,
     from,
-    rows: found.slice(from, from + query.count),
-    warnings: rows.filter((row) => row.level === 'warning').length,
-    errors: rows.filter((row) => row.level === 'error').length,
+    rows: ids.map((id, at) => {
+      const { attempt, rank, node, line, at: time, level } = index.row(id);
+      const stage = stageAt(enteredOf(state, attempt, rank), time);
+      return { rank, node, attempt, line, at: time, stage, level, text: texts[at] ?? '' };
+    }),
+    warnings,
+    errors,
   };
 }
 
-function stageAt(entered: Readonly<Partial<Record<Stage, string>>>, at: number): Stage {
-  let stage: Stage = 'start';
-  let since = Number.NEGATIVE_INFINITY;
-  for (const [name, time] of Object.entries(entered)) {
-    const began = Date.parse(time);
-    if (began > at || began < since || !isStage(name)) continue;
-    since = began;
-    stage = name;
+function indexOf(journal: Journal, run: string): LogIndex {
+  const key = `${journal.folder}\n${run}`;
+  const index = indexes.get(key) ?? new LogIndex(journal, run);
+  // The one that was asked for last stands last.
+  indexes.delete(key);
+  indexes.set(key, index);
+  const oldest = indexes.keys().next().value;
+  if (indexes.size > KEPT && oldest !== undefined) indexes.delete(oldest);
+  return index;
+}
+
+async function filtered(index: LogIndex, state: RunState, query: LogQuery): Promise<readonly number[]> {
+  const { ranks, attempt, stage, q } = query;
+  if (ranks.length === 0 && attempt === undefined && stage === undefined && q === '') return index.all();
+  const hits = q === '' ? undefined : await index.search(q);
+  return index.all().filter((id) => {
+    if (hits !== undefined && !hits.has(id)) return false;
+    const row = index.row(id);
+    return (
+      (ranks.length === 0 || ranks.includes(row.rank)) &&
+      (attempt === undefined || row.attempt === attempt) &&
+      (stage === undefined || stageAt(enteredOf(state, row.attempt, row.rank), row.at) === stage)
+    );
+  });
+}
+
+function firstOf(index: LogIndex, found: readonly number[], { from, count, around }: LogQuery): number {
+  if (around !== undefined) {
+    const at = found.findIndex((id) => {
+      const row = index.row(id);
+      return row.attempt === around.attempt && row.rank === around.rank && row.line === around.line;
+    });
+    if (at !== -1) return at;
   }
-  return stage;
+  return Math.max(0, Math.min(from ?? found.length - count, found.length));
 }
 
-function isStage(name: string): name is Stage {
-  return ['start', 'rendezvous', 'weights', 'kv', 'graphs', 'warmup', 'serving'].includes(name);
+function enteredOf(state: RunState, attempt: number, rank: number): Readonly<Partial<Record<Stage, string>>> {
+  const ranks = state.attempts.find((one) => one.attempt === attempt)?.ranks;
+  return ranks?.find((one) => one.rank === rank)?.entered ?? {};
 }
 
-function levelOf(text: string): LogRow['level'] {
-  if (/\b(ERROR|CRITICAL|FATAL)\b|\b\w*(Error|Exception)\b:|^Traceback /.test(text)) return 'error';
-  return /\bWARN(ING)?\b/.test(text) ? 'warning' : '';
+/** The stage that a rank had entered last by then. */
+function stageAt(entered: Readonly<Partial<Record<Stage, string>>>, at: number): Stage {
+  return STAGES.findLast((stage) => Date.parse(entered[stage] ?? '') <= at) ?? 'start';
 }

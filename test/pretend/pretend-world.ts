@@ -30,6 +30,7 @@ function memoryJournal(): Journal {
     logFile: () => '/nowhere/log',
     appendLog: () => {},
     readLog: () => [],
+    readLogBytes: () => Buffer.alloc(0),
     close: () => {},
   };
 }

@@ -1,0 +1,222 @@
+import type { Journal } from '../journal/journal.ts';
+
+/** Whose log file it is. */
+export type LogSource = { readonly attempt: number; readonly rank: number; readonly node: string };
+
+export type Level = 'error' | 'warning' | '';
+const LEVELS = ['', 'warning', 'error'] as const;
+
+/** A row without its text; `id` names it in this index. */
+export type IndexedRow = LogSource & {
+  readonly id: number;
+  readonly line: number;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly level: Level;
+};
+
+type Source = LogSource & { bytes: number; lines: number; last: number; readonly ids: number[] };
+
+const CHUNK = 4 * 2 ** 20;
+/** Rows of one source that lie closer together than this are read at once. */
+const SPAN = 8 * 2 ** 20;
+const SEARCHES = 4;
+
+/**
+ * The merged log of one run: where each line lies, when it came, how bad it is; about 30 bytes a line. Files are read
+ * once, as they grow; between two chunks others have their turn.
+ */
+export class LogIndex {
+  private readonly journal: Pick<Journal, 'readLogBytes'>;
+  private readonly run: string;
+  private readonly sources: Source[] = [];
+  private rows = 0;
+  private at = new Float64Array(1024);
+  private offset = new Float64Array(1024);
+  private length = new Uint32Array(1024);
+  private line = new Uint32Array(1024);
+  private owner = new Uint16Array(1024);
+  private level = new Uint8Array(1024);
+  /** Ids in the order of time. */
+  private order: number[] = [];
+  private reading: Promise<void> = Promise.resolve();
+  private readonly searches = new Map<string, { readonly read: number[]; readonly hits: Set<number> }>();
+
+  constructor(journal: Pick<Journal, 'readLogBytes'>, run: string) {
+    this.journal = journal;
+    this.run = run;
+  }
+
+  /** Takes in what the files of these sources have grown by. */
+  update(sources: readonly LogSource[]): Promise<void> {
+    this.reading = this.reading.then(() => this.read(sources));
+    return this.reading;
+  }
+
+  /** Ids of all rows, earliest first; not to be changed. */
+  all(): readonly number[] {
+    return this.order;
+  }
+
+  row(id: number): IndexedRow {
+    const source = this.sources[this.owner[id] ?? 0];
+    if (source === undefined || id >= this.rows) throw new Error(`the log index has no row ${id}`);
+    const { attempt, rank, node } = source;
+    const line = this.line[id] ?? 0;
+    return { id, attempt, rank, node, line, at: this.at[id] ?? 0, level: this.levelOf(id) };
+  }
+
+  levelOf(id: number): Level {
+    return LEVELS[this.level[id] ?? 0] ?? '';
+  }
+
+  /** The texts of these rows, in their order. */
+  texts(ids: readonly number[]): readonly string[] {
+    const found = new Map<number, string>();
+    for (const [owner, source] of this.sources.entries()) {
+      const sorted = ids.filter((id) => this.owner[id] === owner).toSorted((a, b) => a - b);
+      for (const group of close(sorted, (id) => this.offset[id] ?? 0)) this.readTexts(source, group, found);
+    }
+    return ids.map((id) => found.get(id) ?? '');
+  }
+
+  /** Ids of rows whose text holds that, large and small letters alike. */
+  async search(wanted: string): Promise<ReadonlySet<number>> {
+    const key = wanted.toLowerCase();
+    const search = this.searches.get(key) ?? { read: [], hits: new Set<number>() };
+    this.searches.delete(key);
+    this.searches.set(key, search);
+    const oldest = this.searches.keys().next().value;
+    if (this.searches.size > SEARCHES && oldest !== undefined) this.searches.delete(oldest);
+    for (const [owner, source] of this.sources.entries()) {
+      const from = search.read[owner] ?? 0;
+      const fresh = source.ids.slice(from);
+      search.read[owner] = source.ids.length;
+      for (const group of close(fresh, (id) => this.offset[id] ?? 0, CHUNK)) {
+        const texts = new Map<number, string>();
+        this.readTexts(source, group, texts);
+        for (const [id, text] of texts) if (text.toLowerCase().includes(key)) search.hits.add(id);
+        await turn();
+      }
+    }
+    return search.hits;
+  }
+
+  private async read(sources: readonly LogSource[]): Promise<void> {
+    const fresh: number[] = [];
+    for (const wanted of sources) {
+      let source = this.sources.find((one) => one.attempt === wanted.attempt && one.rank === wanted.rank);
+      if (source === undefined) {
+        source = { ...wanted, bytes: 0, lines: 0, last: 0, ids: [] };
+        this.sources.push(source);
+      }
+      for (;;) {
+        const chunk = this.journal.readLogBytes(this.run, source.attempt, source.rank, source.bytes, CHUNK);
+        const end = chunk.lastIndexOf(0x0a) + 1;
+        // A line still without its end waits for it; one longer than a chunk is cut.
+        const whole = end === 0 && chunk.length === CHUNK ? chunk.length : end;
+        if (whole === 0) break;
+        this.take(source, chunk.subarray(0, whole), fresh);
+        source.bytes += whole;
+        if (chunk.length < CHUNK) break;
+        await turn();
+      }
+    }
+    this.merge(fresh);
+  }
+
+  private take(source: Source, bytes: Buffer, fresh: number[]): void {
+    const owner = this.sources.indexOf(source);
+    for (let from = 0; from < bytes.length; ) {
+      const newline = bytes.indexOf(0x0a, from);
+      const to = newline === -1 ? bytes.length : newline;
+      const tab = bytes.indexOf(0x09, from);
+      const stamped = tab !== -1 && tab < to && tab - from < 20;
+      const begin = stamped ? tab + 1 : from;
+      const id = this.rows++;
+      if (id >= this.at.length) this.grow();
+      source.lines++;
+      source.ids.push(id);
+      // A clock that was set back does not change the order of a rank's lines.
+      source.last = Math.max(source.last, stamped ? Number(bytes.toString('latin1', from, tab)) || 0 : 0);
+      this.at[id] = source.last;
+      this.offset[id] = source.bytes + begin;
+      this.length[id] = to - begin;
+      this.line[id] = source.lines;
+      this.owner[id] = owner;
+      this.level[id] = levelOf(bytes.toString('latin1', begin, Math.min(to, begin + 400)));
+      fresh.push(id);
+      from = to + 1;
+    }
+  }
+
+  /** Within a rank the order of lines never changes; between ranks time decides. */
+  private merge(fresh: number[]): void {
+    if (fresh.length === 0) return;
+    const before = (a: number, b: number): number =>
+      (this.at[a] ?? 0) - (this.at[b] ?? 0) || (this.owner[a] ?? 0) - (this.owner[b] ?? 0) || a - b;
+    fresh.sort(before);
+    const first = fresh[0] ?? 0;
+    let from = this.order.length;
+    while (from > 0 && before(this.order[from - 1] ?? 0, first) > 0) from--;
+    const tail = this.order.splice(from);
+    let left = 0;
+    for (const id of fresh) {
+      while (left < tail.length && before(tail[left] ?? 0, id) < 0) this.order.push(tail[left++] ?? 0);
+      this.order.push(id);
+    }
+    while (left < tail.length) this.order.push(tail[left++] ?? 0);
+  }
+
+  private readTexts(source: Source, ids: readonly number[], into: Map<number, string>): void {
+    const first = ids[0];
+    const last = ids.at(-1);
+    if (first === undefined || last === undefined) return;
+    const start = this.offset[first] ?? 0;
+    const end = (this.offset[last] ?? 0) + (this.length[last] ?? 0);
+    const bytes = this.journal.readLogBytes(this.run, source.attempt, source.rank, start, end - start);
+    for (const id of ids) {
+      const at = (this.offset[id] ?? 0) - start;
+      into.set(id, bytes.toString('utf8', at, at + (this.length[id] ?? 0)));
+    }
+  }
+
+  private grow(): void {
+    const size = this.at.length * 2;
+    const wider = <T extends { set(from: T): void }>(make: T, from: T): T => {
+      make.set(from);
+      return make;
+    };
+    this.at = wider(new Float64Array(size), this.at);
+    this.offset = wider(new Float64Array(size), this.offset);
+    this.length = wider(new Uint32Array(size), this.length);
+    this.line = wider(new Uint32Array(size), this.line);
+    this.owner = wider(new Uint16Array(size), this.owner);
+    this.level = wider(new Uint8Array(size), this.level);
+  }
+}
+
+function levelOf(text: string): number {
+  if (/\b(?:ERROR|CRITICAL|FATAL)\b|\b\w*(?:Error|Exception)\b:|^Traceback /.test(text)) return 2;
+  return /\bWARN(?:ING)?\b/.test(text) ? 1 : 0;
+}
+
+/** Runs of ids whose places lie within `span` bytes of each other's first. */
+function close(
+  ids: readonly number[],
+  place: (id: number) => number,
+  span = SPAN,
+): readonly (readonly number[])[] {
+  const groups: number[][] = [];
+  for (const id of ids) {
+    const group = groups.at(-1);
+    const first = group?.[0];
+    if (group === undefined || first === undefined || place(id) - place(first) > span) groups.push([id]);
+    else group.push(id);
+  }
+  return groups;
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
