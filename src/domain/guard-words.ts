@@ -62,7 +62,9 @@ export function memorySentences(ranks: readonly RankState[]): readonly string[] 
   return [
     now.length > 0 ? `${list(now)} GiB available; ${least}` : least,
     ...ranks.flatMap(({ node, guard }) =>
-      isUnguarded(guard) ? [`${node}: ${guard === undefined ? 'no guard' : guardWords(guard)}`] : [],
+      isUnguarded(guard)
+        ? [`${node}: ${guard === undefined ? 'its guard has told nothing yet' : guardWords(guard)}`]
+        : [],
     ),
   ];
 }

@@ -14,6 +14,8 @@ import { tools } from './tools/index.ts';
 import type { ToolAnswer } from './tools/tool.ts';
 import type { LabWorld } from './world.ts';
 
+/** Of a host's memory: the weights of a story alone take less, a rank with its KV cache takes more. */
+const POOLED_SHARE = 0.7;
 const ENGINES = new Set(['sglang', 'vllm', 'ray', 'python3', 'python']);
 
 /** One process of the lab, from its hello to its end. */
@@ -169,8 +171,10 @@ export class Connection {
       );
     }
     this.#held = true;
-    if (host.processes.hold(hello.pid, bytes, gpu)) this.#reply({ ok: true });
-    else this.#refuse('out-of-memory', `${bytes} bytes are not to be had`);
+    if (host.processes.hold(hello.pid, bytes, gpu)) {
+      this.#reply({ ok: true });
+      if (gpu && bytes > POOLED_SHARE * host.ledger.snapshot.totalBytes) host.sees('pooled');
+    } else this.#refuse('out-of-memory', `${bytes} bytes are not to be had`);
   }
 
   #holder(host: LabHost, hello: Hello): void {

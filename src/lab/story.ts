@@ -81,8 +81,8 @@ export type StoryImage = {
   readonly lacks?: readonly string[];
 };
 
-/** What the timeline waits for: a rank starts, a rank reads its weights, the answer of the model was proved. */
-export type StoryMoment = 'rank-started' | 'loading' | 'serving';
+/** What the timeline waits for: a rank starts, reads its weights, has its KV cache too; the answer of the model was proved. */
+export type StoryMoment = 'rank-started' | 'loading' | 'pooled' | 'serving';
 
 /** What happens to a node. A cut pulls the cable by which the others reach it, and plugs it in again unless `for-ever`. */
 export type StoryHappening =

@@ -192,7 +192,7 @@ if [ "$auto" = auto ]; then
 fi
 room || { state=blind m=0 low=0; record; exit 0; }
 if [ $by = none ]; then state=unguarded; else state=guards; fi
-p1=$m t1=$t r1=0 r2=0 said= left=
+p1=$m t1=$t r1=0 r2=0 said=$m left=
 while :; do
   clock; was=$t
   if room; then
@@ -212,8 +212,8 @@ while :; do
       fi
     fi
     r2=$r1 r1=$r p1=$m t1=$t
-    # The lowest is written down when it has moved, every five seconds at most.
-    if [ "$low" != "$said" ] && [ $((t - told)) -ge 500 ]; then record; said=$low told=$t; fi
+    # The lowest is written down when it has moved: at once by half a GiB, else every five seconds at most.
+    if [ "$low" != "$said" ] && { [ $((t - told)) -ge 500 ] || [ $((said - low)) -gt 524288 ]; }; then record; said=$low told=$t; fi
   fi
   sleep 1
   gone && { [ "$low" = "$said" ] || record; exit 0; }

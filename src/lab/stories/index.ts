@@ -5,6 +5,7 @@ import { cleanStart } from './clean-start.ts';
 import { comesBack } from './comes-back.ts';
 import { engineFallback } from './engine-fallback.ts';
 import { engineFallbackRay } from './engine-fallback-ray.ts';
+import { guarded } from './guarded.ts';
 import { lateHolder } from './late-holder.ts';
 import { linkGone, lostLink } from './lost-link.ts';
 import { modelMissing } from './model-missing.ts';
@@ -16,6 +17,7 @@ export const stories: readonly Story[] = [
   twoSparks,
   cleanStart,
   lateHolder,
+  guarded,
   nothingHelps,
   comesBack,
   engineFallback,
