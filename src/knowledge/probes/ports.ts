@@ -3,8 +3,9 @@ import type { ProbeOutput } from '../../domain/probe.ts';
 import { gaveNothing, linesOf, printable, wholeNumber } from './output.ts';
 
 /**
- * sh: prints the listening TCP sockets, a line each. `-e` tells the cgroup of another user's socket, where its pid
- * needs root. Part of the processes probe, which looks closer at whoever listens.
+ * sh: prints the listening TCP sockets as they are told, after a line that says by what. `-e` tells the cgroup of
+ * another user's socket, where its pid needs root. Part of the processes probe, which tags them and looks closer at
+ * whoever listens.
  */
 export const PORTS_SH = String.raw`
 ports() {
@@ -13,12 +14,11 @@ ports() {
     out=$(ss -ltnpeH 2>/dev/null) && [ -n "$out" ] || out=$(ss -ltnpH 2>/dev/null) && [ -n "$out" ] || out=$(ss -ltnp 2>/dev/null)
   fi
   if [ -n "$out" ]; then
-    echo read ss
-    printf '%s\n' "$out" | head -n 2000 | sed 's/^/ss /'
+    printf 'read ss\n%s\n' "$out"
     return
   fi
   for f in tcp tcp6; do
-    [ -r "$R/proc/net/$f" ] && echo "read $f" && awk '$4 == "0A" {print "hex", $2}' "$R/proc/net/$f"
+    [ -r "$R/proc/net/$f" ] && echo "read $f" && cat "$R/proc/net/$f"
   done
 }
 `;

@@ -25,99 +25,157 @@ export const processesProbe: Probe = {
   name: 'processes',
   timeoutSeconds: 12,
   script: String.raw`${SMI_SH}${PORTS_SH}
-read -r up rest <"$R/proc/uptime" && printf 'T %s %s\n' "$up" "$(getconf CLK_TCK 2>/dev/null || echo 100)"
-sed 's/^/O /' "$R/proc/self/cgroup" 2>/dev/null
-table=$(awk 'BEGIN {
-  for (i = 1; i < ARGC; i++) {
-    dir = ARGV[i]; pid = dir; sub(/.*\//, "", pid)
-    name = ""; uid = ""; all = -1; anon = -1; shared = 0
-    file = dir "/status"
-    while ((getline line < file) > 0) {
-      split(line, a, /[ \t]+/)
-      if (a[1] == "Name:") { name = line; sub(/^Name:[ \t]*/, "", name) }
-      else if (a[1] == "Uid:") uid = a[3]
-      else if (a[1] == "VmRSS:") all = a[2]
-      else if (a[1] == "RssAnon:") anon = a[2]
-      else if (a[1] == "RssShmem:") shared = a[2]
-    }
-    close(file)
-    if (all < 0) continue
-    file = dir "/stat"; text = ""
-    while ((getline line < file) > 0) text = text " " line
-    close(file)
-    if (text == "") continue
-    sub(/.*\) /, "", text); split(text, a, " ")
-    print "P", pid, a[2], a[3], a[4], uid, (anon < 0 ? all : anon + shared), a[20], name
-  }
-}' "$R/proc"/[0-9]* 2>/dev/null)
-printf '%s\n' "$table"
-seen=
+read -r up rest <"$R/proc/uptime" && printf 'T %s 100\n' "$up"
+if [ -r "$R/proc/self/cgroup" ]; then
+  while IFS= read -r line; do printf 'O %s\n' "$line"; done <"$R/proc/self/cgroup"
+fi
+# A process may write into its own arguments what looks like the name of the next file: the folder that stands
+# before each is one that it cannot know.
+at=$R/proc
+[ -n "$1" ] && [ -n "$FL_MARK" ] && ln -s "$R/proc" "$1/$FL_MARK" 2>/dev/null && at=$1/$FL_MARK
+# Of the pids in $1 their cgroup, whether their environment can be read, and their arguments; of those in $2 the
+# arguments alone. One that has ended meanwhile leaves nothing.
 details() {
-  for p in $1; do
-    case " $seen " in *" $p "*) continue ;; esac
-    seen="$seen $p"
-    # A process that ends between two reads leaves no line, or a line without its text.
-    sed "s/^/C $p /" "$R/proc/$p/cgroup" || continue
-    if (exec <"$R/proc/$p/environ"); then e=1; else e=0; fi
-    printf 'X %s %s ' "$p" "$e"
-    head -c 4000 "$R/proc/$p/cmdline" | tr '\000-\037\177' '\001                                '
-    echo
-  done 2>/dev/null
+  set -- "$1" "$2" $(for p in $1 $2; do printf '%s/%s/cmdline ' "$at" "$p"; done)
+  [ $# -gt 2 ] || return
+  asked=" $1 "
+  shift 2
+  head -v -c 4000 "$@" | tr '\000-\011\013-\037\177' '\001                               ' | awk -v at="==> $at/" -v asked="$asked" -v proc="$R/proc" '
+    function tell() {
+      if (pid == "") return
+      if (!index(asked, " " pid " ")) { print "Y", pid, substr(text, 1, 1000); return }
+      file = proc "/" pid "/cgroup"
+      while ((got = (getline line < file)) > 0) print "C", pid, line
+      close(file)
+      if (got < 0) return
+      file = proc "/" pid "/environ"
+      got = (getline line < file)
+      close(file)
+      print "X", pid, (got >= 0), text
+    }
+    index($0, at) == 1 && / <==$/ {
+      tell(); pid = substr($0, length(at) + 1); sub(/\/.*/, "", pid); text = ""; lines = 0; next
+    }
+    { text = (lines++ ? text " " : "") $0 }
+    END { tell() }'
+} 2>/dev/null
+# First the pids that matter, then who listens, then every process.
+table=$(ports | awk -v large=${String(LARGE_KIB)} '
+  function want(pid) { if (!(pid in wanted)) { wanted[pid] = 1; pids = pids pid " " } }
+  BEGIN { for (i = 1; i < ARGC; i++) dirs[i] = ARGV[i]; count = ARGC - 1; ARGC = 1 }
+  NR > 2000 { next }
+  $1 == "read" { from = $2; out[++k] = "L " $0; next }
+  from != "ss" { if ($4 == "0A") out[++k] = "L hex " $2; next }
+  {
+    out[++k] = "L ss " $0; text = $0
+    while (match(text, /pid=[0-9]+,fd=/)) {
+      if (ports < 100) { ports++; want(substr(text, RSTART + 4, RLENGTH - 8)) }
+      text = substr(text, RSTART + RLENGTH)
+    }
+  }
+  END {
+    for (i = 1; i <= count; i++) {
+      dir = dirs[i]; pid = dir; sub(/.*\//, "", pid)
+      file = dir "/stat"; text = ""
+      while ((getline line < file) > 0) text = text " " line
+      close(file)
+      if (text == "") continue
+      sub(/.*\) /, "", text); split(text, a, " ")
+      # A thread of the kernel (PF_KTHREAD) and one that is dead have no memory.
+      if (a[1] == "Z" || int(a[7] / 2097152) % 2 == 1) continue
+      name = ""; uid = ""; all = -1; anon = -1; shared = 0
+      file = dir "/status"
+      while ((getline line < file) > 0) {
+        key = substr(line, 1, 4)
+        if (key == "Name") { name = line; sub(/^Name:[ \t]*/, "", name) }
+        else if (key == "Uid:") { split(line, b); uid = b[3] }
+        else if (key == "VmRS") { split(line, b); all = b[2] }
+        else if (key == "RssA") { split(line, b); anon = b[2] }
+        else if (key == "RssS") { split(line, b); shared = b[2]; break }
+      }
+      close(file)
+      if (all < 0) continue
+      own = anon < 0 ? all : anon + shared
+      out[++k] = "P " pid " " a[2] " " a[3] " " a[4] " " uid " " own " " a[20] " " name
+      if (own >= large && big < 100) { big++; want(pid) }
+      # A service may keep a container by staying its client.
+      if (name ~ /^(docker|podman)($| )/ && clients < 100) { clients++; want(pid) }
+    }
+    print pids
+    for (i = 1; i <= k; i++) print out[i]
+  }' "$R/proc"/[0-9]* 2>/dev/null)
+seen=${'$'}{table%%
+*}
+table=${'$'}{table#*
 }
-listening=$(ports)
-printf '%s\n' "$listening" | sed 's/^/L /'
-first=$(details "$({
-  printf '%s\n' "$table" | awk '$1 == "P" && $7 >= ${String(LARGE_KIB)} {print $2}' | head -n 100
-  # A service may keep a container by staying its client.
-  printf '%s\n' "$table" | awk '$1 == "P" && ($9 == "docker" || $9 == "podman") {print $2}' | head -n 100
-  printf '%s\n' "$listening" | grep -o 'pid=[0-9]*,fd=' | sed 's/[^0-9]//g' | sort -u | head -n 100
-} | tr '\n' ' ')")
-seen=$(printf '%s\n' "$first" | awk '$1 == "X" {printf " %s", $2}')
+printf '%s\n' "$table"
+first=$(details "$seen" '')
 printf '%s\n' "$first"
 apps=$(smi --query-compute-apps=pid,gpu_uuid,used_memory,process_name --format=csv,noheader,nounits); rc=$?
 printf 'R %s\n' "$rc"
-printf '%s\n' "$apps" | head -n 2000 | cut -c 1-500 | sed 's/^/A /'
-second=$(details "$(printf '%s\n' "$apps" | sed -n 's/^\([0-9][0-9]*\),.*/\1/p' | head -n 200 | tr '\n' ' ')")
-printf '%s\n' "$second"
-seen="$seen $(printf '%s\n' "$second" | awk '$1 == "X" {printf " %s", $2}')"
-# The runner of a rank marks all that it starts: whatever outlives it is known by that.
-for f in $(cd "$R/proc" && grep -lzF FIRSTLIGHT_RANK= $(for p in $seen; do printf '%s/environ ' "$p"; done) /dev/null 2>/dev/null); do
-  printf 'M %s %s\n' "${'$'}{f%/environ}" "$(tr '\000-\037' '\n                               ' <"$R/proc/$f" | sed -n 's/^FIRSTLIGHT_RANK=//p' | head -n 1)"
-done 2>/dev/null
+# First the pids that nobody has looked at yet, then the rows.
+rows=$(printf '%s\n' "$apps" | awk -v seen=" $seen " '
+  NR > 2000 { exit }
+  { rows[NR] = substr($0, 1, 500) }
+  /^[0-9]+,/ { pid = $0; sub(/,.*/, "", pid); if (n < 200 && !index(seen, " " pid " ")) { n++; seen = seen pid " "; pids = pids pid " " } }
+  END { print pids; for (i = 1; i in rows; i++) print "A", rows[i] }')
+fresh=${'$'}{rows%%
+*}
+printf '%s\n' "${'$'}{rows#*
+}"
+seen="$seen $fresh"
 # Three generations above each: what starts it again may be among them.
-for p in $(printf '%s\n' "$table" | awk -v seen="$seen" '
+above=$(printf '%s\n' "$table" | awk -v seen="$seen" '
   $1 == "P" { up[$2] = $3 }
   END {
     n = split(seen, all, " ")
     for (i = 1; i <= n; i++) known[all[i]] = 1
     for (i = 1; i <= n; i++) {
       p = all[i]
-      for (d = 0; d < 3 && (p in up) && up[p] > 1; d++) { p = up[p]; if (!(p in known)) { known[p] = 1; print p } }
+      for (d = 0; d < 3 && (p in up) && up[p] > 1; d++) {
+        p = up[p]
+        if (!(p in known) && ++found <= 100) { known[p] = 1; printf "%s ", p }
+      }
     }
-  }' | head -n 100); do
-  printf 'Y %s ' "$p"
-  head -c 1000 "$R/proc/$p/cmdline" | tr '\000-\037\177' '\001                                '
-  echo
+  }')
+second=$(details "$fresh" "$above")
+printf '%s\n' "$second"
+# The runner of a rank marks all that it starts: whatever outlives it is known by that.
+for f in $(cd "$R/proc" && grep -lzF FIRSTLIGHT_RANK= $(for p in $seen; do printf '%s/environ ' "$p"; done) /dev/null 2>/dev/null); do
+  printf 'M %s %s\n' "${'$'}{f%/environ}" "$(tr '\000-\037' '\n                               ' <"$R/proc/$f" | sed -n 's/^FIRSTLIGHT_RANK=//p' | head -n 1)"
 done 2>/dev/null
-# Name of the unit from the right end of each cgroup path; docker's and podman's scopes are no services.
-units() {
-  printf '%s\n%s\n' "$first" "$second" | awk -v own="$1" '$1 == "C" {
-    n = split($0, part, "/"); user = ""; unit = ""
-    for (i = 2; i <= n; i++) {
-      if (part[i] ~ /^user@[0-9]+\.service$/) { user = part[i]; gsub(/[^0-9]/, "", user) }
-      else if (part[i] ~ /\.service$/ && part[i] !~ /^-/) unit = part[i]
-    }
-    if (unit != "" && user == own && !(unit in seen)) { seen[unit] = 1; print unit }
-  }'
-}
-uid=$(id -u)
+uid=${'$'}{FL_UID:-$(id -u)}
+# Names of units from the right end of each cgroup path, the system's in the first line and this user's own in the
+# second; docker's and podman's scopes are no services.
+units=
+case $first$second in
+  *.service*)
+    units=$(printf '%s\n%s\n' "$first" "$second" | awk -v own="$uid" '
+      $1 == "C" {
+        n = split($0, part, "/"); user = ""; unit = ""
+        for (i = 2; i <= n; i++) {
+          if (part[i] ~ /^user@[0-9]+\.service$/) { user = part[i]; gsub(/[^0-9]/, "", user) }
+          else if (part[i] ~ /\.service$/ && part[i] !~ /^-/) unit = part[i]
+        }
+        if (unit == "" || (user != "" && user != own) || ((user, unit) in known)) next
+        known[user, unit] = 1
+        if (user == "") system_ = system_ unit " "; else mine = mine unit " "
+      }
+      END { print system_; print mine }') ;;
+esac
 set -f
 shown=
-set -- $(units '')
+set -- ${'$'}{units%%
+*}
 if [ $# -gt 0 ] && command -v systemctl >/dev/null 2>&1; then
   shown=$(systemctl show -p Id,Restart,MainPID,TriggeredBy "$@" 2>&1 | sed 's/^/U /')
 fi
-set -- $(units "$uid")
+case $units in
+  *"
+"*) set -- ${'$'}{units#*
+} ;;
+  *) set -- ;;
+esac
 if [ $# -gt 0 ] && command -v systemctl >/dev/null 2>&1; then
   XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR
   [ -n "$XDG_RUNTIME_DIR" ] || XDG_RUNTIME_DIR="$R/run/user/$uid"
@@ -126,18 +184,33 @@ if [ $# -gt 0 ] && command -v systemctl >/dev/null 2>&1; then
 $(systemctl --user show -p Id,Restart,MainPID,TriggeredBy "$@" 2>&1 | sed 's/^/V /')"
 fi
 set +f
-printf '%s\n' "$shown"
-third=$(details "$(printf '%s\n' "$shown" | sed -n 's/^[UV] MainPID=\([1-9][0-9]*\)$/\1/p' | tr '\n' ' ')")
-printf '%s\n' "$third"
-uids=$(printf '%s\n%s\n%s\n%s\n' "$table" "$first" "$second" "$third" | awk '
+third=
+case $shown in
+  *MainPID=[1-9]*)
+    printf '%s\n' "$shown"
+    third=$(details "$(printf '%s\n' "$shown" | awk -v seen=" $seen " '
+      /^[UV] MainPID=[1-9][0-9]*$/ { pid = $0; sub(/.*=/, "", pid); if (!index(seen, " " pid " ")) printf "%s ", pid }')" '')
+    printf '%s\n' "$third" ;;
+  *) printf '%s\n' "$shown" ;;
+esac
+# First the users that the file has no name for, then the names.
+names=$(printf '%s\n%s\n%s\n%s\n' "$table" "$first" "$second" "$third" | awk -v file="$R/etc/passwd" '
   $1 == "P" { uid[$2] = $6 }
-  $1 == "X" && ($2 in uid) && !(uid[$2] in done) { done[uid[$2]] = 1; printf "%s ", uid[$2] }')
-names=$(awk -F: -v want=" $uids" 'index(want, " " $3 " ") {print "W", $3, $1}' "$R/etc/passwd" 2>/dev/null)
-printf '%s\n' "$names"
-for u in $uids; do
-  case "
-$names" in *"
-W $u "*) ;; *) getent passwd "$u" 2>/dev/null | awk -F: '{print "W", $3, $1}' ;; esac
+  $1 == "X" && ($2 in uid) { want[uid[$2]] = 1 }
+  END {
+    while ((getline line < file) > 0) {
+      split(line, a, ":")
+      if ((a[3] in want) && !(a[3] in name)) name[a[3]] = a[1]
+    }
+    for (u in want) if (!(u in name)) printf "%s ", u
+    print ""
+    for (u in name) print "W", u, name[u]
+  }')
+printf '%s\n' "${'$'}{names#*
+}"
+for u in ${'$'}{names%%
+*}; do
+  getent passwd "$u" 2>/dev/null | awk -F: '{print "W", $3, $1}'
 done
 echo E
 `,
