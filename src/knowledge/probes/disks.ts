@@ -10,10 +10,17 @@ export const disksProbe: Probe = {
 room() {
   p=$2
   while [ -n "$p" ] && [ ! -e "$p" ]; do case $p in */*) p=${'$'}{p%/*} ;; *) p= ;; esac; done
-  printf '%s %s\n' "$1" "$(df -Pk "${'$'}{p:-/}" 2>/dev/null | tail -n 1 | tr '\000-\011\013-\037' ' ')"
+  line=$(df -Pk "${'$'}{p:-/}" 2>/dev/null)
+  line=${'$'}{line##*
+}
+  case $line in *[![:print:]]*) line=$(printf %s "$line" | tr '\000-\037' ' ') ;; esac
+  printf '%s %s\n' "$1" "$line"
 }
 room root "$R/"
-printf 'path %s\n' "$(printf %s "$HOME" | tr '\000-\037' ' ')"
+case $HOME in
+  *[![:print:]]*) printf 'path %s\n' "$(printf %s "$HOME" | tr '\000-\037' ' ')" ;;
+  *) printf 'path %s\n' "$HOME" ;;
+esac
 room home "$HOME"
 if [ -n "$FL_MODEL" ]; then
   if [ -e "$R$FL_MODEL" ] || [ ! -e "$FL_MODEL" ]; then room model "$R$FL_MODEL"; else room model "$FL_MODEL"; fi

@@ -9,14 +9,18 @@ export const hostProbe: Probe = {
   script: String.raw`
 one() { read -r v <"$1" && printf '%s %s\n' "$2" "$v"; }
 printf 'hostname %s\n' "$(hostname 2>/dev/null || uname -n)"
-printf 'kernel %s\n' "$(uname -r)"
-printf 'arch %s\n' "$(uname -m)"
+set -f
+set -- $(uname -rm)
+set +f
+printf 'kernel %s\narch %s\n' "$1" "${'$'}{2-}"
 printf 'user %s\n' "$(id -un 2>/dev/null)"
-printf 'uid %s\n' "$(id -u)"
-printf 'home %s\n' "$(printf %s "$HOME" | tr '\000-\037' ' ')"
+printf 'uid %s\n' "${'$'}{FL_UID:-$(id -u)}"
+case $HOME in
+  *[![:print:]]*) printf 'home %s\n' "$(printf %s "$HOME" | tr '\000-\037' ' ')" ;;
+  *) printf 'home %s\n' "$HOME" ;;
+esac
 { one "$R/etc/machine-id" machine; one "$R/proc/sys/kernel/random/boot_id" boot; } 2>/dev/null
-sed -n 's/^PRETTY_NAME=/os /p' "$R/etc/os-release" 2>/dev/null
-sed -n 's/^DGX_SWBUILD_VERSION=/dgx /p; s/^DGX_OTA_VERSION=/dgx /p' "$R/etc/dgx-release" 2>/dev/null
+sed -n 's/^PRETTY_NAME=/os /p; s/^DGX_SWBUILD_VERSION=/dgx /p; s/^DGX_OTA_VERSION=/dgx /p' "$R/etc/os-release" "$R/etc/dgx-release" 2>/dev/null
 page=$(getconf PAGESIZE 2>/dev/null) || page=
 [ -n "$page" ] || page=$(awk '/^KernelPageSize/ {print $2 * 1024; exit}' "$R/proc/self/smaps" 2>/dev/null)
 printf 'page %s\n' "$page"

@@ -7,7 +7,7 @@ export const sudoProbe: Probe = {
   name: 'sudo',
   timeoutSeconds: 5,
   script: String.raw`
-[ "$(id -u)" = 0 ] && { echo root; exit 0; }
+[ "${'$'}{FL_UID:-$(id -u)}" = 0 ] && { echo root; exit 0; }
 command -v sudo >/dev/null 2>&1 || { echo missing; exit 0; }
 out=$(sudo -n true 2>&1); printf 'code %s\n%s\n' "$?" "$out"
 `,
