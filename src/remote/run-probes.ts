@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { script, type Unreachable } from '../domain/command.ts';
 import type { Probe, ProbeOutput } from '../domain/probe.ts';
+import { quote } from '../domain/quote.ts';
 import type { Host, RunOptions } from './host.ts';
 
 export type ProbesRan =
@@ -80,24 +81,27 @@ function stuck(node: string, seconds: number): Unreachable {
  * @public
  */
 export function probesScript(probes: readonly Probe[], header: string): string {
-  const end = `END_${randomBytes(8).toString('hex')}`;
-  const file = (name: string, text: string) => `cat >"$T/${name}" <<'${end}'\n${text}\n${end}`;
+  // No process on the node can know these: so none can write into an output what reads as the end of one.
+  const mark = randomBytes(8).toString('hex');
+  const folder = randomBytes(4).toString('hex');
+  const put = (name: string, text: string) => `printf '%s\n' ${quote(text)} >"$T/${name}"`;
+  const files = probes.flatMap((_, index) => [`${index}.out`, `${index}.e`, `${index}.err`, `${index}.n`]);
   return [
     'date +%s.%N 2>/dev/null || date +%s',
     'LC_ALL=C; export LC_ALL; umask 077',
-    'R="$FIRSTLIGHT_ROOT"',
+    'R="$FIRSTLIGHT_ROOT"; FL_UID=$(id -u); export FL_UID',
     'T=',
     // /tmp may be full or read-only on the very host that is looked at.
-    'for d in "$R/tmp" "$R/dev/shm" "/run/user/$(id -u)" "$HOME"; do',
-    `  T="$d/firstlight-look-$$-${end.slice(4, 12)}"`,
+    'for d in "$R/tmp" "$R/dev/shm" "/run/user/$FL_UID" "$HOME"; do',
+    `  T="$d/firstlight-look-$$-${folder}"`,
     '  mkdir "$T" 2>/dev/null && echo 1 >"$T/w" 2>/dev/null && [ -s "$T/w" ] && break',
     '  rm -rf "$T"; T=',
     'done',
     '[ -n "$T" ] || { echo "no folder to write to" >&2; exit 3; }',
     `trap 'rm -rf "$T"' EXIT; trap 'exit 1' HUP INT TERM PIPE`,
     'mkfifo "$T/f" && exec 3<>"$T/f" || exit 3',
-    file('h', `R="$FIRSTLIGHT_ROOT"\n${header}`),
-    ...probes.map((probe, index) => file(`${index}.sh`, `. "$1/h"\n${probe.script}`)),
+    put('h', `R="$FIRSTLIGHT_ROOT"; FL_MARK=${mark}\n${header}`),
+    ...probes.map((probe, index) => put(`${index}.sh`, `. "$1/h"\n${probe.script}`)),
     // With setsid the pid is the group's too; without it the probe's own pid is all there is to end.
     'if command -v setsid >/dev/null 2>&1; then S=setsid; else S=; fi',
     `one() { $S sh "$T/$1.sh" "$T" >"$T/$1.out" 2>"$T/$1.err" </dev/null 3>&- & p=$!; echo $p >"$T/$1.pid"; wait $p; echo $? >"$T/$1.c"; echo $1 >&3; }`,
@@ -106,8 +110,11 @@ export function probesScript(probes: readonly Probe[], header: string): string {
     ...probes.map((_, index) => `one ${index} &`),
     `n=0; while [ $n -lt ${probes.length} ]; do read i <&3 || break; [ -e "$T/$i.d" ] || { : >"$T/$i.d"; n=$((n+1)); }; done`,
     'kill $W 2>/dev/null',
-    `show() { if [ -s "$T/$1.c" ] && ! [ -e "$T/$1.late" ]; then c=$(cat "$T/$1.c"); else c=late; fi; o=$(wc -c <"$T/$1.out"); e=$(wc -c <"$T/$1.err"); [ $o -gt ${MOST_BYTES} ] && o=${MOST_BYTES}; [ $e -gt ${MOST_BYTES} ] && e=${MOST_BYTES}; printf 'P %s %s %s %s\\n' $1 $c $((o)) $((e)); head -c $o "$T/$1.out"; head -c $e "$T/$1.err"; }`,
-    ...probes.map((_, index) => `show ${index}`),
+    // Of what is too long the beginning; then all of it at once, each file between marks of its own.
+    `find "$T" -type f -size +${MOST_BYTES / 512} 2>/dev/null | while read -r f; do head -c ${MOST_BYTES} "$f" >"$f.cut" && mv "$f.cut" "$f"; done`,
+    `marks() { c=late; [ -e "$T/$1.late" ] || read c <"$T/$1.c"; printf '\n${mark} %s %s\n' $1 $c >"$T/$1.n"; printf '\n${mark} e\n' >"$T/$1.e"; [ -e "$T/$1.out" ] || : >"$T/$1.out"; [ -e "$T/$1.err" ] || : >"$T/$1.err"; } 2>/dev/null`,
+    ...probes.map((_, index) => `marks ${index}`),
+    `printf '%s\n' ${mark}; cat ${files.map((file) => `"$T/${file}"`).join(' ')}`,
     'exit 0',
     '',
   ].join('\n');
@@ -139,25 +146,27 @@ function parse(
   probes: readonly Probe[],
 ): { readonly epoch: number | undefined; readonly outputs: ReadonlyMap<string, ProbeOutput> } {
   const outputs = new Map<string, ProbeOutput>();
-  let at = all.indexOf(10) + 1;
-  const epoch = /^\d+(\.\d+)?/.exec(all.subarray(0, at).toString())?.[0];
-  for (;;) {
-    const line = all.indexOf(10, at);
-    if (line === -1) break;
-    const head = /^P (\d+) (late|\d+) (\d+) (\d+)$/.exec(all.subarray(at, line).toString());
-    if (head === null) break;
-    const [, index, code, out, err] = head;
-    const outAt = line + 1;
-    const errAt = outAt + Number(out);
-    at = errAt + Number(err);
+  const [time = '', mark = ''] = all.subarray(0, 200).toString().split('\n');
+  const epoch = /^\d+(\.\d+)?$/.exec(time)?.[0];
+  const end = new RegExp(`^${mark} (\\d+) (late|\\d+)\n`);
+  const between = Buffer.from(`\n${mark} e\n`);
+  const after = Buffer.from(`\n${mark} `);
+  let at = time.length + mark.length + 2;
+  while (/^[0-9a-f]{16}$/.test(mark)) {
+    const errAt = all.indexOf(between, at);
+    const endAt = errAt === -1 ? -1 : all.indexOf(after, errAt + between.length);
+    const told = endAt === -1 ? null : end.exec(all.subarray(endAt + 1, endAt + 80).toString());
+    if (told === null) break;
+    const [line, index, code] = told;
     const probe = probes[Number(index)];
-    if (probe === undefined || at > all.length) break;
+    if (probe === undefined) break;
     outputs.set(probe.name, {
       code: code === 'late' ? 124 : Number(code),
-      stdout: all.subarray(outAt, errAt).toString(),
-      stderr: all.subarray(errAt, at).toString(),
+      stdout: all.subarray(at, errAt).toString(),
+      stderr: all.subarray(errAt + between.length, endAt).toString(),
       timedOut: code === 'late',
     });
+    at = endAt + 1 + line.length;
   }
   return { epoch: epoch === undefined ? undefined : Number(epoch), outputs };
 }
