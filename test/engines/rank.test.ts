@@ -21,7 +21,7 @@ test('SGLang’s ranks differ in their number and in their node’s own addresse
   const head = rank('sglang', 0, recipe, 0.8);
   const worker = rank('sglang', 1, recipe, 0.8);
   expect(head.argv.join(' ')).toBe(
-    `sglang serve --model-path ${MODEL_PATH} --tp-size 2 --nnodes 2 --node-rank 0 --dist-init-addr 192.168.200.12:20000 --host 127.0.0.1 --port 30000 --served-model-name qwen3.5-122b --mem-fraction-static 0.8 --context-length 131072 --max-running-requests 16 --reasoning-parser qwen3 --tool-call-parser qwen3_coder --trust-remote-code --page-size 64`,
+    `sglang serve --model-path ${MODEL_PATH} --tp-size 2 --nnodes 2 --node-rank 0 --dist-init-addr 192.168.200.12:20000 --host 127.0.0.1 --port 30000 --served-model-name qwen3.5-122b --enable-metrics --mem-fraction-static 0.8 --context-length 131072 --max-running-requests 16 --reasoning-parser qwen3 --tool-call-parser qwen3_coder --trust-remote-code --page-size 64`,
   );
   expect(worker.argv).toEqual(
     head.argv.map((word, at) => (head.argv[at - 1] === '--node-rank' ? '1' : word)),

@@ -2,7 +2,7 @@ import { valueIf } from '../../domain/facts.ts';
 import type { Stage } from '../../domain/finding.ts';
 import { servedName } from '../../domain/recipe.ts';
 import type { Engine, RankCommand, RankInput } from './engine.ts';
-import { landmarkIn, type Marks, messageOf } from './log-line.ts';
+import { landmarkForms, landmarkIn, type Marks, messageOf } from './log-line.ts';
 import { parsersFor } from './parsers.ts';
 import {
   headAddressOf,
@@ -20,6 +20,9 @@ export const sglang: Engine = {
   name: 'sglang',
   rank,
   landmark: (text) => landmarkIn(MARKS, text),
+  get landmarks() {
+    return landmarkForms(MARKS);
+  },
   message: messageOf,
   workerHealth: true,
   stallSeconds: (stage) => STALL[stage],
@@ -60,6 +63,8 @@ function rank(input: RankInput): RankCommand {
     String(serve.port),
     '--served-model-name',
     servedName(recipe),
+    // Off by default, unlike vLLM's; it costs a few counters.
+    '--enable-metrics',
     ...(memoryFraction === undefined ? [] : ['--mem-fraction-static', String(memoryFraction)]),
     ...(recipe.context === undefined ? [] : ['--context-length', String(recipe.context)]),
     ...(recipe.sequences === undefined ? [] : ['--max-running-requests', String(recipe.sequences)]),
