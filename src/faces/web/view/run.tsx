@@ -215,10 +215,9 @@ function Attempt({
       {!folded && (
         <div class="grid" role="table" aria-label={`Attempt ${picture.attempt}`}>
           <div class="grid-row heads" role="row">
-            <span role="columnheader" class="unseen">
-              rank
+            <span role="columnheader">
+              <span class="unseen">rank</span>
             </span>
-            <span />
             {COLUMNS.map((column) => (
               <span key={column} role="columnheader" class="small quiet">
                 <span class="wide">{STAGE_WORDS[column]}</span>
@@ -257,7 +256,7 @@ function GridRow({ row, open }: { readonly row: Row; readonly open: (cell: Cell)
         <i class={`gutter rank-${row.rank % 4}${row.rank > 3 ? ' dashed' : ''}`} />
         <b>{row.rank}</b> <span class="wide">{row.node}</span>
       </span>
-      <span />
+
       {row.cells.map((cell) => (
         <span key={cell.column} role="cell" class={`cell ${cell.state}`}>
           {cell.state === 'ahead' || cell.state === 'never' ? (
@@ -307,7 +306,7 @@ function Ribbon({
   return (
     <div class="grid-row ribbon" aria-hidden="true">
       <span />
-      <span />
+
       <div class="ribbon-track">
         {row.ribbon.map((part) => (
           <i

@@ -44,10 +44,9 @@ export function Serving({ page }: { readonly page: Page }): JSX.Element | null {
           copy
         </button>
         <span class="spacer" />
-        <span class="small quiet wide">
-          {why === '' ? "from the engine's own metrics, every 5 s" : `metrics unknown: ${why}`}
-        </span>
+        {why === '' && <span class="small quiet wide">from the engine's own metrics, every 5 s</span>}
       </div>
+      {why !== '' && <p class="body small quiet">? unknown: {why}</p>}
       <div class="charts">
         <Chart
           title="requests running"
