@@ -149,10 +149,18 @@ export type Owner =
       readonly userUnitUid?: number;
     }
   | { readonly kind: 'process'; readonly environmentReadable: boolean }
-  /** A rank that firstlight started itself; `orphan`: why it belongs to no rank that runs any more. */
-  | { readonly kind: 'rank'; readonly name: string; readonly orphan?: string }
+  /** A rank that firstlight started itself, or what one has left behind. */
+  | { readonly kind: 'rank'; readonly name: string; readonly orphan?: Orphan }
   /** Kubernetes, containerd, rootless runtimes, desktop … : seen, named, left alone. */
   | { readonly kind: 'untouchable'; readonly what: string };
+
+/** What belongs to no rank that runs any more, though one of ours had started it. */
+export type Orphan = {
+  readonly why: string;
+  readonly processes: readonly { readonly pid: number; readonly startTicks: string }[];
+  /** The container that they are in, if any. */
+  readonly container?: { readonly runtime: 'docker' | 'podman'; readonly id: string };
+};
 
 /** Somebody who holds memory. One per owner: all processes of a container or unit are one holder. */
 export type Holder = {
@@ -253,6 +261,11 @@ export type ModelFacts =
       /** Weight files the index names that are absent or empty. */
       readonly missingFiles: readonly string[];
       readonly files: readonly ModelFile[];
+      /**
+       * Tensors by the headers of all shards, summed over what is named alike: a layer's experts are one. Absent
+       * where they were not asked for.
+       */
+      readonly tensors?: Fact<readonly ModelFile[]>;
     };
 
 /** An engine that could be started on this node: an image, or a program. */

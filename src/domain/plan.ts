@@ -22,6 +22,8 @@ export type StepTarget = {
   readonly bytes: number;
   readonly ageSeconds?: number;
   readonly listens: readonly number[];
+  /** What would start it again, where no step keeps that away, and what would. */
+  readonly returns?: readonly { readonly what: string; readonly keepAway: string }[];
   /** Ids of other steps that stop the other half of the same multi-node job. */
   readonly job?: readonly string[];
 };
@@ -114,6 +116,8 @@ export type Blocker = {
   readonly cause: string;
   readonly node: string | undefined;
   readonly title: string;
+  /** Two sentences at most; left out where the title says all. */
+  readonly why?: string;
   readonly advice: readonly string[];
   /** The user's input is at fault (exit 2), not the cluster's state (exit 1). */
   readonly userError: boolean;

@@ -93,6 +93,8 @@ function atStart({ file }: BringUp): Progress {
     worked: false,
     stopped: new Map(),
     rootless: new Set(),
+    evicted: new Set(),
+    short: new Map(),
   };
 }
 
@@ -116,6 +118,7 @@ function planNow(up: BringUp, progress: Progress, facts: readonly NodeFacts[]): 
     engine: progress.engine,
     facts,
     sudo: Object.fromEntries(nodes.map((node) => [node.name, !progress.rootless.has(node.name)])),
+    evicted: progress.evicted,
     replace: input.replace,
   });
 }

@@ -1,6 +1,8 @@
 import { plural } from '../domain/units.ts';
 import { readRecipe } from '../files/recipe-file.ts';
-import { aliveRanks } from '../planning/our-ranks.ts';
+import { orphanSteps } from '../planning/orphan-step.ts';
+import { aliveRanks, orphanRanks } from '../planning/our-ranks.ts';
+import { applyStep } from './apply.ts';
 import { inRun } from './in-run.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';
@@ -26,10 +28,13 @@ export const down: Operation<typeof inputs.down> = {
       { operation: 'down', nodes, recipe: only, recipeDigest: undefined },
       async (recorder, inside) => {
         const facts = await tellLook(inside, recorder, { attempt: 1, nodes, recipe: undefined });
-        const ours = aliveRanks(facts)
+        const ours = [...aliveRanks(facts), ...orphanRanks(facts)]
           .filter(({ record }) => only === undefined || record.recipe === only)
           .map(({ node, record }) => ({ ...record, node }));
-        const fine = await stopRanks(inside, recorder, ours, 'asked for by down');
+        let fine = await stopRanks(inside, recorder, ours, 'asked for by down');
+        const left =
+          only === undefined ? facts.flatMap((seen) => (seen.reached ? orphanSteps(seen) : [])) : [];
+        for (const step of left) fine = (await applyStep(inside, recorder, step)).result !== 'failed' && fine;
         await awaitMemory(inside, recorder, memoryTargets(ours, facts));
         const unseen = unreachedSentences(facts);
         const said = unseen.join(' ');
@@ -43,7 +48,7 @@ export const down: Operation<typeof inputs.down> = {
           return { outcome: 'not-serving', why: `${said} What runs there was not stopped.`, exit: 1 };
         return {
           outcome: 'stopped',
-          why: ours.length === 0 ? 'nothing of ours was running' : `${plural(ours.length, 'rank')} stopped`,
+          why: stoppedWords(ours.length, new Set(left.map(({ node }) => node)).size),
           exit: 0,
         };
       },
@@ -53,3 +58,9 @@ export const down: Operation<typeof inputs.down> = {
     return giveBack(world, []);
   },
 };
+
+function stoppedWords(ranks: number, nodes: number): string {
+  const also = nodes === 0 ? '' : `what earlier ranks had left was ended on ${plural(nodes, 'node')}`;
+  if (ranks === 0) return also === '' ? 'nothing of ours was running' : also;
+  return `${plural(ranks, 'rank')} stopped${also === '' ? '' : `, and ${also}`}`;
+}

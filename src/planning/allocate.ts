@@ -5,7 +5,7 @@ import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { gib, plural, thousands } from '../domain/units.ts';
 import { chooseHolders } from './choose-holders.ts';
 import { isUnified, knownModel, type Need, needOf, type Room, roomOf } from './fit.ts';
-import { rankNameOf, reachedOf } from './our-ranks.ts';
+import { leftovers, rankNameOf, reachedOf } from './our-ranks.ts';
 
 /** Smaller holders are left alone: the noise of a desktop is not worth a question. */
 const SMALLEST_BYTES = 2 ** 29;
@@ -91,7 +91,7 @@ export function allocate(input: {
     const room = there === undefined ? { why: 'it was not reached' } : roomOf(there, recipe, engine);
     const known = 'why' in need || 'why' in room || there === undefined ? undefined : { need, room, there };
     const why = 'why' in need ? need.why : 'why' in room ? room.why : '';
-    const ours = there === undefined ? 0 : ownBytes(there, input.leaving);
+    const ours = there === undefined ? 0 : ownBytes(there, input.leaving) + leftBytes(there);
     return { node: node.name, there, known, why, ours, going: input.alsoGoing(node.name) };
   });
   const limits = drafts.flatMap(({ known, ours, node }) => {
@@ -222,8 +222,13 @@ function given(holder: Holder, room: Room): number {
 
 function ownBytes(facts: ReachedFacts, leaving: ReadonlySet<string>): number {
   return (valueIf(facts.holders) ?? [])
-    .filter((holder) => leaving.has(rankNameOf(holder) ?? ''))
+    .filter((holder) => leaving.has(rankNameOf(holder) ?? '') && !leftovers(facts).includes(holder))
     .reduce((sum, holder) => sum + holder.bytes, 0);
+}
+
+/** What earlier ranks of ours left, and a step ends without asking. */
+function leftBytes(facts: ReachedFacts): number {
+  return leftovers(facts).reduce((sum, holder) => sum + holder.bytes, 0);
 }
 
 /** All but the sequences. */

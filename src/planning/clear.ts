@@ -5,7 +5,8 @@ import type { Phase, Step } from '../domain/plan.ts';
 import type { Recipe } from '../domain/recipe.ts';
 import { gib } from '../domain/units.ts';
 import type { Share } from './allocate.ts';
-import { AWAIT_GPU_MEMORY_SH, AWAIT_MEMORY_SH, DROP_CACHE_SH } from './step-scripts.ts';
+import { orphanSteps } from './orphan-step.ts';
+import { AWAIT_GPU_MEMORY_SH, AWAIT_MEMORY_SH, DROP_CACHE_SH, EVICT_FILES_SH } from './step-scripts.ts';
 import { stopStep } from './stop-step.ts';
 
 const GIB = 2 ** 30;
@@ -26,19 +27,20 @@ export function clearPhase(input: {
   /** Holders in the way of a port, by node, with the reason. */
   readonly ports: ReadonlyMap<string, readonly Going[]>;
   readonly sudo: Readonly<Record<string, boolean>>;
+  /** Nodes whose own files were taken out of the page cache in this run already. */
+  readonly evicted: ReadonlySet<string>;
   /** Nodes on which a rank is still to be started. */
   readonly launching: ReadonlySet<string>;
 }): Phase | undefined {
-  const stops = input.shares.flatMap((share) =>
-    stopsOn(share, input.ports.get(share.node) ?? [], input.sudo),
-  );
+  const stops = input.shares.flatMap((share) => [
+    ...(share.facts !== undefined && input.launching.has(share.node) ? orphanSteps(share.facts) : []),
+    ...stopsOn(share, input.ports.get(share.node) ?? [], input.sudo),
+  ]);
   const waits = input.shares.flatMap((share) =>
     stops.some((step) => step.node === share.node) ? awaitStep(share, input.recipe) : [],
   );
   const drops = input.shares.flatMap((share) =>
-    input.launching.has(share.node) && cacheInTheWay(share) && input.sudo[share.node] === true
-      ? [dropStep(share.node)]
-      : [],
+    input.launching.has(share.node) ? dropsOn(share, input) : [],
   );
   const steps = uniqueIds([...asJobs(stops, input.shares), ...waits, ...drops]);
   return steps.length === 0 ? undefined : { kind: 'clear', steps, services: [] };
@@ -48,12 +50,39 @@ export function clearPhase(input: {
  * Whether free memory is hidden by the page cache: the driver needs pages that are free now, although MemAvailable
  * counts the cache in (spark.md 3).
  */
-export function cacheInTheWay({ facts, room, memory, chosen }: Share): boolean {
+function cacheInTheWay({ facts, room, memory, chosen }: Share): boolean {
   const seen = valueIf(facts?.memory);
   if (seen === undefined || room === undefined || !room.unified) return false;
   const droppable = seen.cachedBytes - seen.sharedBytes - seen.dirtyBytes;
   const back = chosen.reduce((sum, holder) => sum + holder.bytes, 0);
   return droppable > CACHE_WORTH_BYTES && seen.freeBytes + back < memory.sumBytes;
+}
+
+/** How the page cache of a node can be made to give way: as root, by the model's own files, or not at all. */
+export function cacheMeans(
+  share: Share,
+  {
+    sudo,
+    evicted,
+  }: { readonly sudo: Readonly<Record<string, boolean>>; readonly evicted: ReadonlySet<string> },
+): 'not in the way' | 'drop' | 'evict' | 'none' {
+  if (!cacheInTheWay(share)) return 'not in the way';
+  if (sudo[share.node] === true && valueIf(share.facts?.sudo) !== 'none') return 'drop';
+  const model = valueIf(share.facts?.model);
+  return model?.present === true && !evicted.has(share.node) ? 'evict' : 'none';
+}
+
+function dropsOn(
+  share: Share,
+  input: {
+    readonly recipe: Recipe;
+    readonly sudo: Readonly<Record<string, boolean>>;
+    readonly evicted: ReadonlySet<string>;
+  },
+): readonly Step[] {
+  const means = cacheMeans(share, input);
+  if (means === 'drop') return [dropStep(share.node)];
+  return means === 'evict' ? [evictStep(share.node, input.recipe.path)] : [];
 }
 
 function stopsOn(
@@ -121,6 +150,23 @@ function dropStep(node: string): Step {
     risk: 'Files are read from disk once more; nothing is lost.',
     needsConsent: false,
     command: script(DROP_CACHE_SH, [], { sudo: true, timeoutSeconds: 120 }),
+    undo: { kind: 'nothing' },
+    optional: true,
+  };
+}
+
+/** Without root: only the model's own files, which are most of what a copy leaves in the cache. */
+function evictStep(node: string, path: string): Step {
+  return {
+    id: stepId(node, 'drop-cache', path),
+    phase: 'clear',
+    kind: 'drop-cache',
+    node,
+    title: 'Take the model’s own files out of the page cache',
+    why: 'The GPU driver needs pages that are free now, and without root only these files’ pages can be given back.',
+    risk: 'They are read from disk once more; nothing is lost.',
+    needsConsent: false,
+    command: script(EVICT_FILES_SH, [path], { timeoutSeconds: 120 }),
     undo: { kind: 'nothing' },
     optional: true,
   };

@@ -70,7 +70,7 @@ export function ourRanks(facts: readonly NodeFacts[], input: OursInput): Ours {
   const keeps = oneJob && inPlace && !same.some((alive) => lostAPeer(alive, facts));
   return {
     kept: new Map(keeps ? same.map((found) => [found.record.rank, found]) : []),
-    strays: [...(keeps ? [] : same), ...(replace ? toReplace : []), ...orphans(facts, recipe)],
+    strays: [...(keeps ? [] : same), ...(replace ? toReplace : []), ...orphanRanks(facts)],
     toReplace,
   };
 }
@@ -112,13 +112,26 @@ function lostAPeer({ record: alive }: FoundRank, facts: readonly NodeFacts[]): b
   });
 }
 
-/** Ended ranks whose processes are still there: an engine's children that outlived it. */
-function orphans(facts: readonly NodeFacts[], recipe: string): readonly FoundRank[] {
+/** Ended ranks whose processes are still there, of whatever recipe: an engine's children that outlived it. */
+export function orphanRanks(facts: readonly NodeFacts[]): readonly FoundRank[] {
   return allRanks(facts).filter(({ node, record }) => {
-    if (record.state !== 'ended' || record.recipe !== recipe) return false;
+    if (record.state !== 'ended') return false;
     const holders = valueIf(reachedOf(facts, node)?.holders) ?? [];
     return holders.some((holder) => rankNameOf(holder) === record.name);
   });
+}
+
+/**
+ * What earlier ranks of ours left on a node, and no record of an ended rank stands for: its record is gone, or is that
+ * of a rank which runs under the same name.
+ */
+export function leftovers(facts: ReachedFacts): readonly Holder[] {
+  const ended = new Set(
+    (valueIf(facts.ranks) ?? []).filter(({ state }) => state === 'ended').map(({ name }) => name),
+  );
+  return (valueIf(facts.holders) ?? []).filter(
+    ({ owner }) => owner.kind === 'rank' && owner.orphan !== undefined && !ended.has(owner.name),
+  );
 }
 
 /** Name of the rank that a holder is, or undefined for somebody else's. */

@@ -11,6 +11,7 @@ import { servicesOf } from './launch.ts';
 import { layoutBlockers } from './layout-blockers.ts';
 import { memoryFraction } from './memory-fraction.ts';
 import { aliveRanks, type Ours, ourRanks, rankNameOf, reachedOf } from './our-ranks.ts';
+import { stillHeldSentence } from './still-held.ts';
 import { supplyBlockers } from './supply.ts';
 import { warningsOf } from './warnings.ts';
 
@@ -26,6 +27,8 @@ export type PlanInput = {
   readonly facts: readonly NodeFacts[];
   /** Nodes on which root can be had in this run. */
   readonly sudo: Readonly<Record<string, boolean>>;
+  /** Nodes whose model was taken out of the page cache in this run already. */
+  readonly evicted?: ReadonlySet<string>;
   /** Ranks of an older form of this recipe may be stopped. */
   readonly replace: boolean;
 };
@@ -42,6 +45,7 @@ export function plan(input: PlanInput): Plan {
   const done = missing.length === 0;
   const launching = new Set(missing.flatMap((rank) => nodes[rank]?.name ?? []));
   const common = { nodes, facts, recipe, engine };
+  const evicted = input.evicted ?? new Set<string>();
   const ports = portsInTheWay({ ...common, ours: busyWithOurs(facts, ours, recipe) });
   const allocation = allocate({
     ...common,
@@ -63,7 +67,14 @@ export function plan(input: PlanInput): Plan {
     servicesOf({ ...common, recipeDigest, edits, fraction, running: new Set(ours.kept.keys()) });
   const clear = done
     ? undefined
-    : clearPhase({ shares: allocation.shares, recipe, ports: ports.going, sudo: input.sudo, launching });
+    : clearPhase({
+        shares: allocation.shares,
+        recipe,
+        ports: ports.going,
+        sudo: input.sudo,
+        evicted,
+        launching,
+      });
   const launch: Phase = {
     kind: 'launch',
     steps: [],
@@ -87,7 +98,7 @@ export function plan(input: PlanInput): Plan {
     phases,
     memory: allocation.shares.map((share) => share.memory),
     blockers,
-    warnings: warningsOf({ ...common, allocation, phases, sudo: input.sudo }),
+    warnings: warningsOf({ ...common, allocation, phases, sudo: input.sudo, evicted }),
     state: done ? 'empty' : blockers.length > 0 ? 'blocked' : 'work',
   };
 }
@@ -138,11 +149,13 @@ function memoryBlockers(allocation: Allocation, facts: readonly NodeFacts[]): re
     const short = memory.sumBytes - memory.canGetAfterClearingBytes;
     const { largestContext } = allocation;
     const others = strangers(node, facts);
+    const there = reachedOf(facts, node);
     return [
       {
         cause: 'insufficient-free-memory-at-startup',
         node,
         title: `It does not fit on ${node}: the plan needs ${gib(memory.sumBytes)}, give or take ${gib(memory.errorBytes)}, and ${gib(memory.canGetAfterClearingBytes)} can be had, ${gib(short)} short.`,
+        ...(there === undefined ? {} : { why: stillHeldSentence(there) }),
         advice: [
           largestContext !== undefined && largestContext < (need.contextTokens ?? 0)
             ? `The largest context that fits is ${thousands(largestContext)} tokens: context: ${largestContext}`

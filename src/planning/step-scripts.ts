@@ -125,6 +125,56 @@ export const CONTAINER_RUNS_SH = String.raw`[ "$("$1" inspect -f '{{.State.Runni
 export const STOP_CONTAINER_SH = String.raw`if [ "$3" = hold ]; then "$1" update --restart=no "$2" >/dev/null || exit 1; fi
 "$1" stop -t 30 "$2" >/dev/null`;
 
+/** $1 runtime, $2 container id: a container of ours that nothing follows any more; it is not there afterwards. */
+export const REMOVE_CONTAINER_SH = String.raw`"$1" stop -t 30 "$2" >/dev/null 2>&1
+"$1" rm -f "$2" >/dev/null`;
+
+/** Pairs of pid and start ticks: each is asked to end, after ten seconds made to; nothing that was not there is touched. */
+export const END_ALL_SH = String.raw`${PREFIX}
+${ALIVE}
+each() {
+  how=$1
+  shift
+  left=
+  while [ $# -ge 2 ]; do
+    if alive "$1" "$2"; then
+      left="$left $1"
+      [ -z "$how" ] || kill "-$how" "$1"
+    fi
+    shift 2
+  done
+  [ -n "$left" ]
+}
+each TERM "$@" || { echo 'it had ended by itself'; exit 0; }
+n=0
+while each '' "$@"; do
+  n=$((n + 1))
+  if [ "$n" -eq 10 ]; then each KILL "$@"; fi
+  if [ "$n" -ge 20 ]; then echo "still there after SIGKILL:$left" >&2; exit 1; fi
+  sleep 1
+done`;
+
+/**
+ * $1 a model's folder. Tells the kernel that its files are not needed: their clean pages leave the page cache, which
+ * takes no root, only leave to read them. GNU dd does it from coreutils 8.11 on; exit 3 where this dd does not.
+ */
+export const EVICT_FILES_SH = String.raw`${PREFIX}
+d=$R$1
+[ -d "$d" ] || d=$1
+[ -d "$d" ] || { echo "there is no folder $1" >&2; exit 1; }
+dd if=/dev/null of=/dev/null iflag=nocache count=0 2>/dev/null ||
+  { echo 'the dd here cannot take files out of the page cache' >&2; exit 3; }
+files() { LC_ALL=C awk '/^(Cached|Buffers):/ {sum += $2} END {print sum + 0}' "$R/proc/meminfo"; }
+before=$(files)
+sync
+left=$(find -L "$d" -type f -size +2047k -exec sh -c 'for f; do dd if="$f" iflag=nocache count=0 2>/dev/null || echo "$f"; done' sh {} + 2>/dev/null | wc -l)
+LC_ALL=C awk -v was="$before" -v now="$(files)" -v left="$((left))" 'BEGIN {
+  gone = was - now; if (gone < 0) gone = 0
+  printf "%.1f GiB left the page cache", gone / 1048576
+  if (left > 0) printf "; %d files could not be opened", left
+  print ""
+}'`;
+
 /** $1 runtime, $2 container id, $3 its restart policy, empty to leave that alone. */
 export const START_CONTAINER_SH = String.raw`runs=$("$1" inspect -f '{{.State.Running}}' "$2" 2>/dev/null) || { echo 'the container is gone' >&2; exit 1; }
 if [ -n "$3" ]; then "$1" update --restart="$3" "$2" >/dev/null || exit 1; fi

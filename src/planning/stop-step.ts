@@ -168,6 +168,10 @@ function riskOf(holder: Holder): string {
 function targetOf(holder: Holder, what: string, kind: Means['kind']): StepTarget {
   const seconds = valueIf(holder.ageSeconds);
   const { owner } = holder;
+  // Of what merely started it nobody knows whether it would do so again, and compose starts nothing by itself.
+  const returns = (holder.returns ?? [])
+    .filter(({ by, handled }) => !handled && by !== 'parent' && by !== 'compose')
+    .map(({ what: by, keepAway }) => ({ what: by, keepAway }));
   return {
     identity: holder.identity,
     name: holder.name,
@@ -179,5 +183,6 @@ function targetOf(holder: Holder, what: string, kind: Means['kind']): StepTarget
     bytes: holder.bytes,
     ...(seconds === undefined ? {} : { ageSeconds: seconds }),
     listens: holder.listens,
+    ...(returns.length === 0 ? {} : { returns }),
   };
 }

@@ -5,7 +5,7 @@ import type { Phase, Warning } from '../domain/plan.ts';
 import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { gib, plural, thousands } from '../domain/units.ts';
 import type { Allocation, Share } from './allocate.ts';
-import { cacheInTheWay } from './clear.ts';
+import { cacheMeans } from './clear.ts';
 import { activeRdma } from './fabric.ts';
 import { reachedOf } from './our-ranks.ts';
 
@@ -17,6 +17,7 @@ type Input = {
   readonly allocation: Allocation;
   readonly phases: readonly Phase[];
   readonly sudo: Readonly<Record<string, boolean>>;
+  readonly evicted: ReadonlySet<string>;
 };
 
 /** What does not stop a launch and may spoil it, each with the way out. */
@@ -29,6 +30,7 @@ export function warningsOf(input: Input): readonly Warning[] {
       ...hostWarnings(there, input),
       ...memoryWarnings(there, share, input),
       ...sudoWarnings(there, input),
+      ...returnWarnings(there, input),
     ];
   });
   return [...perNode, ...networkWarnings(input), ...recipeWarnings(input)];
@@ -98,7 +100,7 @@ function memoryWarnings(facts: ReachedFacts, share: Share | undefined, input: In
       title: `Whether it fits on ${node} is not known: ${share.memory.rules.join('; ')}.`,
       advice: 'The launch itself will tell.',
     });
-  if (cacheInTheWay(share) && input.sudo[node] !== true)
+  if (cacheMeans(share, input) === 'none')
     said.push({
       node,
       title: `The page cache of ${node} hides free memory, and without root it cannot be dropped.`,
@@ -120,6 +122,20 @@ function sudoWarnings(facts: ReachedFacts, { phases, sudo }: Input): readonly Wa
       advice: `Give it when asked, or with --sudo-password-file ${node}=FILE (mode 0600).`,
     },
   ];
+}
+
+/** What is stopped and would be started again by something that no step keeps away. */
+function returnWarnings({ node }: ReachedFacts, { phases }: Input): readonly Warning[] {
+  return phases
+    .flatMap((phase) => phase.steps)
+    .filter((step) => step.node === node)
+    .flatMap(({ target }) =>
+      (target?.returns ?? []).map(({ what, keepAway }) => ({
+        node,
+        title: `${target?.name} on ${node} would come back by ${what}.`,
+        advice: `On ${node}, to keep it away: ${keepAway}`,
+      })),
+    );
 }
 
 function networkWarnings({ nodes, facts }: Input): readonly Warning[] {

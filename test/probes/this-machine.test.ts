@@ -93,7 +93,7 @@ describe('a look at this very machine', () => {
         expect(valueIf(facts.holders)?.find((each) => each.pid === orphan.pid)?.owner).toMatchObject({
           kind: 'rank',
           name: 'gone-r1',
-          orphan: 'its rank has ended and left it behind',
+          orphan: { why: 'its rank has ended and left it behind' },
         });
         if (holder?.owner.kind === 'process') {
           expect(holder.pid).toBe(child.pid);

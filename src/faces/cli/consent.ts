@@ -119,6 +119,12 @@ function row(
   if (target.job && target.job.length > 0) {
     lines.push(`     half of one job with ${list(target.job)}: stopping one ends both`);
   }
+  for (const { what: by, keepAway } of target.returns ?? [])
+    lines.push(
+      ...wrap(`would come back by ${by}; to keep it away: ${keepAway}`, columns - 5).map(
+        (part) => `     ${part}`,
+      ),
+    );
   const how = `     how: ${step.how}`;
   const back = step.undo.kind === 'command' ? `back: ${step.undo.title}` : '';
   if (back !== '' && width(how) + width(back) + 8 <= columns) lines.push(`${pad(how, 31)}    ${back}`);

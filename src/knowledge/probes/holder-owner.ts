@@ -7,6 +7,7 @@ import {
   isSeparate,
   type Member,
   never,
+  type OwnRank,
   programProtection,
   shortCommand,
 } from './holder-member.ts';
@@ -15,9 +16,14 @@ import type { ProcessReading, UnitState } from './process-reading.ts';
 import { hostsOthers, protectedWhy } from './protected-work.ts';
 
 /** The owner of a holder, from its main process: what decides how it is stopped and given back. */
-export function ownerOf(main: Member, reading: ProcessReading, input: HolderInput): Owner {
+export function ownerOf(
+  main: Member,
+  members: readonly Member[],
+  reading: ProcessReading,
+  input: HolderInput,
+): Owner {
   const { whose, rank } = main;
-  if (rank !== undefined) return { kind: 'rank', ...rank };
+  if (rank !== undefined) return rankOwner(rank, main, members, input);
   const bare: Owner = {
     kind: 'process',
     environmentReadable: main.details.environmentReadable || input.rootToBeHad,
@@ -45,6 +51,26 @@ export function ownerOf(main: Member, reading: ProcessReading, input: HolderInpu
     default:
       return never(whose);
   }
+}
+
+function rankOwner(
+  { name, orphan }: OwnRank,
+  { whose }: Member,
+  members: readonly Member[],
+  input: HolderInput,
+): Owner {
+  if (orphan === undefined) return { kind: 'rank', name };
+  const container = whose.kind === 'container' ? containerOf(whose.id, input) : undefined;
+  const processes = members.map(({ row: { pid, startTicks } }) => ({ pid, startTicks }));
+  return {
+    kind: 'rank',
+    name,
+    orphan: {
+      why: orphan,
+      processes,
+      ...(container === undefined ? {} : { container: { runtime: container.runtime, id: container.id } }),
+    },
+  };
 }
 
 /**

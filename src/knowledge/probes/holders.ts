@@ -49,7 +49,7 @@ function toHolder(members: readonly Member[], reading: ProcessReading, input: Ho
   const gpuBytes = sumGpu(members, reading);
   const residentBytes = members.reduce((sum, { row }) => sum + row.residentBytes, 0);
   const onGpu = gpuBytes.known ? gpuBytes.value : 0;
-  const owner = ownerOf(main, reading, input);
+  const owner = ownerOf(main, members, reading, input);
   const why = whyProtected(members, owner);
   const returns = why === undefined ? returnsOf(main, owner, reading) : [];
   return {

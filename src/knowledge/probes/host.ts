@@ -5,6 +5,7 @@ import { gaveNothing, headAndRest, linesOf, printable, wholeNumber } from './out
 /** Who and what the host is. dgx-release holds the serial number: only named keys are read. */
 export const hostProbe: Probe = {
   name: 'host',
+  quick: true,
   timeoutSeconds: 5,
   script: String.raw`
 one() { read -r v <"$1" && printf '%s %s\n' "$2" "$v"; }

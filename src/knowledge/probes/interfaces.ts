@@ -7,6 +7,7 @@ import { gaveNothing, headAndRest, linesOf, printable, wholeNumber } from './out
 /** Interfaces with addresses, and over which of them each peer is routed. busybox' ip has no `-j`. */
 export const interfacesProbe: Probe = {
   name: 'interfaces',
+  quick: true,
   timeoutSeconds: 4,
   script: String.raw`
 for d in "$R/sys/class/net"/*; do

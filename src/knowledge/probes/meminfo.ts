@@ -6,6 +6,7 @@ import { parsePressure } from './pressure.ts';
 /** /proc/meminfo: the only honest source on a host whose GPU shares its memory; and how long work waited for memory. */
 export const meminfoProbe: Probe = {
   name: 'meminfo',
+  quick: true,
   timeoutSeconds: 3,
   script: String.raw`cat "$R/proc/meminfo" "$R/proc/pressure/memory"`,
 };

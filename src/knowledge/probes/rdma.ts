@@ -5,6 +5,7 @@ import { linesOf, printable } from './output.ts';
 /** RDMA devices by sysfs alone: ibstat and its kin are optional packages. Reading a port that is down may fail. */
 export const rdmaProbe: Probe = {
   name: 'rdma',
+  quick: true,
   timeoutSeconds: 3,
   script: String.raw`
 echo read

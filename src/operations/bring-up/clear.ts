@@ -1,5 +1,6 @@
 import { type NodeFacts, valueIf } from '../../domain/facts.ts';
 import type { Phase, Plan, Step } from '../../domain/plan.ts';
+import { list } from '../../domain/units.ts';
 import { type Applied, applyStep } from '../apply.ts';
 import { consentTo } from '../consent.ts';
 import { look } from '../look.ts';
@@ -22,7 +23,7 @@ export async function clear(
 ): Promise<Move> {
   const { world, recorder, input, file } = up;
   const back = phase.steps.find((step) => (before.stopped.get(keyOf(step)) ?? 0) >= MOST_STOPS);
-  if (back?.target !== undefined) return cameBack(up, before, back, back.target);
+  if (back?.target !== undefined) return cameBack(up, before, back, back.target, facts);
   const { consent, wait } = input;
   const unallowed = await consentTo(world, recorder, {
     phase,
@@ -40,16 +41,20 @@ export async function clear(
   for (const step of phase.steps) {
     world.signal.throwIfAborted();
     const applied = await applyStep(world, recorder, step, () => thereAgain(up, progress, step.node, facts));
+    if (step.kind === 'drop-cache' && step.command.sudo !== true)
+      progress = { ...progress, evicted: new Set([...progress.evicted, step.node]) };
     if (applied.result === 'done') {
       if (step.target) progress = countStop(progress, step);
     } else if (applied.result !== 'failed')
       break; // it changed under us, or its node is lost
     else if (step.optional === true) {
       // Told, and not proposed again: the next plan does without.
-      progress = { ...progress, rootless: new Set([...progress.rootless, step.node]) };
-    } else if (step.kind === 'await-memory')
+      if (step.command.sudo === true)
+        progress = { ...progress, rootless: new Set([...progress.rootless, step.node]) };
+    } else if (step.kind === 'await-memory') {
+      progress = { ...progress, short: new Map([...progress.short, [step.node, applied.text]]) };
       break; // the next look says who holds it now
-    else return failed(up, progress, step, applied);
+    } else return failed(up, progress, step, applied);
   }
   return again(progress);
 }
@@ -91,16 +96,28 @@ function cameBack(
   progress: Progress,
   { node }: Step,
   target: NonNullable<Step['target']>,
+  facts: readonly NodeFacts[],
 ): Move {
   const title = `${target.name} on ${node} came back each time it was stopped`;
+  const seen = facts.find((one) => one.node === node);
+  const holder = seen?.reached
+    ? (valueIf(seen.holders) ?? []).find(({ identity }) => identity === target.identity)
+    : undefined;
+  const returns = holder?.returns ?? [];
   tellFinding(up, progress.attempt + 1, {
     cause: 'leftover-process-holds-gpu-memory',
     node,
     title,
-    why: 'Something starts it again, and that something was not seen.',
-    advice: [
-      `find what starts it: on ${node}, ps -o pid,ppid,lstart,args -p ${target.pid}; then its parent, cron, and scripts of ${target.user}`,
-    ],
+    why:
+      returns.length === 0
+        ? 'Something starts it again, and that something was not seen.'
+        : `It is started again by ${list(returns.map(({ what }) => what))}.`,
+    advice:
+      returns.length === 0
+        ? [
+            `find what starts it: on ${node}, ps -o pid,ppid,lstart,args -p ${target.pid}; then its parent, cron, and scripts of ${target.user}`,
+          ]
+        : returns.map(({ keepAway }) => `to keep it away, on ${node}: ${keepAway}`),
   });
   return ended(notServing(title));
 }

@@ -58,6 +58,10 @@ export type Progress = {
   readonly stopped: ReadonlyMap<string, number>;
   /** Nodes on which steps that need root, and are optional, are not proposed again. */
   readonly rootless: ReadonlySet<string>;
+  /** Nodes whose memory did not come back after a stop, with how much was there in the end. */
+  readonly short: ReadonlyMap<string, string>;
+  /** Nodes whose model was taken out of the page cache: doing it again would change nothing. */
+  readonly evicted: ReadonlySet<string>;
 };
 
 /** How a move of the loop ends: with the run, or with what the next turn starts from. */
