@@ -1,62 +1,102 @@
 import type { RankEvidence } from '../../domain/evidence.ts';
+import { isCompiler, KERNEL_OOM, victimOf } from './host-memory.ts';
 import { CUDA_OUT_OF_MEMORY } from './memory-taken.ts';
-import { pattern, type Signature } from './signature.ts';
+import { type Found, pattern, type Signature, type View } from './signature.ts';
 
-const schedulerKilled = pattern('(exit code: -9)', /died .*\(exit code: -9\)/);
-const exited137 = pattern('exited with code 137', /exited with code 137/);
-const kernel = pattern(
-  ['Out of memory: Killed process', 'Memory cgroup out of memory', 'oom-kill:'],
-  /Out of memory: Killed process (?<pid>\d+)|Memory cgroup out of memory|oom-kill:/,
+const killed = pattern(
+  [
+    'exit code: -9',
+    'exitcode: -9',
+    'exitcode : -9',
+    'exit code -9',
+    'SIGKILL',
+    'signal 9',
+    'signal: 9',
+    'Killed',
+  ],
+  /exit ?code ?:? ?-9\b|(?:died|killed|terminated|exited|ended).*(?:SIGKILL|signal:? 9\b)|^(?:\S+: )?(?:line \d+: +\d+ )?Killed\b(?!.*due to)/,
 );
+const exited137 = pattern(
+  ['137'],
+  /(?:exited?|exit(?:ed)? with|ended with|returned|status|code)\D{0,16}\b137\b|"ExitCode": 137/,
+);
+const notOom = pattern(['OOMKilled', 'No entries'], /"?OOMKilled"?: ?false|-- No entries --/);
 
 /** The engine ended by SIGKILL while it loaded: the kernel's doing where a line says so, likely otherwise. */
 export const killedWhileLoading: Signature = {
   name: 'killed-while-loading',
   causes: ['oom-killer-during-weight-load', 'device-allocation-failed-sigkill-unattributed'],
-  seenOn: 'SGLang 0.5.17 on two Sparks, September 2026',
-  source: 'SGLang engine.py; kernel mm/oom_kill.c',
-  patterns: [schedulerKilled, exited137, kernel, ...CUDA_OUT_OF_MEMORY],
-  match({ evidence, find }) {
-    const lines = [...find(kernel), ...find(schedulerKilled), ...find(exited137)];
-    const first = lines[0];
-    const killed = evidence.ranks.find(wasKilled);
-    const node = first?.node ?? killed?.node;
-    if (node === undefined) return undefined;
+  seenOn: 'SGLang 0.5.17 on two Sparks, September 2026; kernels 5.15 to 7.0; docker 28',
+  source: 'SGLang engine.py; kernel mm/oom_kill.c; moby container state; systemd unit.c',
+  looks: [
+    'Out of memory: Killed process 4821 (VLLM::Worker_TP) total-vm:98304000kB, anon-rss:61234567kB',
+    'RuntimeError: Rank 0 scheduler died during initialization (exit code: -9).',
+  ],
+  whileServing: true,
+  patterns: [killed, exited137, notOom, KERNEL_OOM, ...CUDA_OUT_OF_MEMORY],
+  match(view) {
+    const { evidence, find } = view;
+    const oom = find(KERNEL_OOM).filter((found) => !isCompiler(victimOf(found)));
+    const named = oom.find((found) => victimOf(found) !== undefined) ?? oom[0];
+    const ends = [...find(killed), ...find(exited137)].filter((found) => found.side?.kind !== 'client');
+    const first = named ?? ends[0];
+    const over = evidence.ranks.find(wasKilled);
+    const node = first?.node ?? over?.node;
+    if (node === undefined || (named === undefined && view.serves)) return undefined;
     const allocation = CUDA_OUT_OF_MEMORY.flatMap((form) => find(form)).find((found) => found.node === node);
-    const byKernel = find(kernel).some((found) => found.node === node);
-    if (allocation !== undefined && !byKernel) {
-      return {
-        cause: 'device-allocation-failed-sigkill-unattributed',
-        node,
-        shown: first ? [allocation, first] : [allocation],
-        title: `${node} could not get GPU memory, and its rank was then ended by a SIGKILL of unknown origin`,
-        why: 'The failed allocation is certain; who sent the signal is not.',
-        advice: [`On ${node}: sudo dmesg -T | grep -i -e oom -e 'killed process'`],
-        // Where the log itself names the signal, that is all there is to say; an exit code alone says less.
-        confidence: 0.6,
-        specificity: first === undefined ? 1 : 2,
-      };
-    }
-    if (!byKernel && (first?.stage ?? killed?.stage) !== 'weights') return undefined;
+    if (named === undefined && allocation !== undefined) return unattributed(view, node, allocation, first);
+    // Without the kernel's word a SIGKILL is the kernel's only while memory is being filled.
+    const stage = first?.stage ?? over?.stage;
+    if (named === undefined && stage !== 'weights') return undefined;
     return {
       cause: 'oom-killer-during-weight-load',
       node,
-      shown: lines.filter((found) => found.node === node).slice(0, 3),
-      title: byKernel
-        ? `${node} ran out of host memory, and the kernel ended the rank`
+      shown: shownOf(view, node, named, ends),
+      title: named
+        ? `${node} ran out of host memory, and the kernel ended ${victimOf(named) ?? 'the rank'}`
         : `The rank on ${node} was ended by SIGKILL while it read the weights, most likely because memory ran out`,
-      why: byKernel
+      why: named
         ? 'The kernel says so itself.'
         : 'That is what the kernel does when memory runs out; no line of the kernel is in the evidence.',
       advice: [
-        `On ${node}: sudo dmesg -T | grep -i oom`,
-        'Free memory there, or use more nodes or a smaller quantisation.',
+        `On ${node}: sudo dmesg -T | grep -i -e oom -e 'killed process'; free -g`,
+        'Free memory there, lower memory.fraction, or use more nodes or a smaller quantisation; another loader (--load-format) needs less beside the weights.',
       ],
-      confidence: byKernel ? 0.9 : 0.65,
-      specificity: 2,
+      values: named === undefined ? {} : { victim: victimOf(named) ?? '' },
+      confidence: named ? 0.92 : 0.7,
+      specificity: named ? 3 : 2,
     };
   },
 };
+
+function shownOf(
+  view: View,
+  node: string,
+  named: Found | undefined,
+  ends: readonly Found[],
+): readonly Found[] {
+  const on = (found: Found) => found.node === node;
+  const kernel = view.find(KERNEL_OOM).filter((found) => on(found) && found !== named);
+  return [...(named ? [named] : []), ...kernel.slice(0, 1), ...ends.filter(on).slice(0, 1)].slice(0, 3);
+}
+
+function unattributed(view: View, node: string, allocation: Found, first: Found | undefined) {
+  const denied = view.find(notOom).filter((found) => found.node === node);
+  return {
+    cause: 'device-allocation-failed-sigkill-unattributed',
+    node,
+    shown: [allocation, ...(first ? [first] : []), ...denied.slice(0, 2)],
+    title: `${node} could not get GPU memory, and its rank was then ended by a SIGKILL of unknown origin`,
+    why: `The failed allocation is certain; who sent the signal is not${denied.length > 0 ? ': neither the container nor the kernel tells of the OOM killer' : ''}.`,
+    advice: [
+      `On ${node}: sudo dmesg -T | grep -i -e oom -e 'killed process'; journalctl -u systemd-oomd -u earlyoom --since -1h`,
+      'Treat the allocation as the cause: less memory.fraction, fewer sequences, or a smaller model.',
+    ],
+    // Where the log itself names the signal, that is all there is to say; an exit code alone says less.
+    confidence: denied.length > 0 ? 0.85 : 0.62,
+    specificity: first === undefined ? 1 : denied.length > 0 ? 3 : 2,
+  } as const;
+}
 
 function wasKilled(rank: RankEvidence): boolean {
   const code = rank.ended?.requested === false ? rank.ended.code : undefined;

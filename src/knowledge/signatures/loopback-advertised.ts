@@ -14,6 +14,15 @@ const fallback = pattern(
   /Unable to resolve hostname to a \(local\) address\. Using the loopback address/,
 );
 
+const ncclLo = pattern(
+  ':127.',
+  /(?:Bootstrap ?: ?Using|NET\/Socket ?: Using|; OOB) (?:\[\d+\])?lo:(?<address>127\.[\d.]+)</,
+);
+const queue = pattern(
+  'mq_connect_ip=',
+  /^DP group leader: .*mq_connect_ip=(?<address>127\.[\d.]+|::1|localhost)\b.*world_size=(?<world>\d+)/,
+);
+
 /** Gloo tells its peers the address that the host's own name resolves to, and that is 127.x there. */
 export const loopbackAdvertised: Signature = {
   name: 'loopback-advertised',
@@ -21,20 +30,25 @@ export const loopbackAdvertised: Signature = {
   seenOn:
     'torch 2.11.0 (gloo of 2026), two network namespaces, November 2026; vLLM 0.10 and SGLang 0.4 before',
   source: 'captured; sgl-project/sglang#3226',
-  patterns: [refused, fallback],
+  looks: [
+    'RuntimeError: Gloo connectFullMesh failed with [pair.cc:152] timed out connecting: SO_ERROR: Connection refused, remote=[127.0.1.1]:40121',
+  ],
+  patterns: [refused, fallback, ncclLo, queue],
   match(view) {
     if (!severalNodes(view.evidence)) return undefined;
     const tried = view.find(refused).filter((found) => isLoopback(found.groups['address'] ?? ''));
     const said = view.find(fallback);
-    return fromRefusal(view, tried) ?? fromWarning(view, said);
+    return fromRefusal(view, tried, said) ?? fromWarning(view, said) ?? fromChoice(view);
   },
 };
 
-function fromRefusal({ evidence }: View, tried: readonly Found[]): Match | undefined {
+function fromRefusal({ evidence }: View, tried: readonly Found[], said: readonly Found[]): Match | undefined {
   const first = tried[0];
   if (first === undefined) return undefined;
   const address = plainAddress(first.groups['address'] ?? '');
-  const node = advertiser(evidence, first);
+  // Who says of itself that it fell back, and then dials loopback, has met its own kind: it is as much to blame.
+  const self = tried.find((found) => said.some((one) => one.node === found.node));
+  const node = self?.node ?? advertiser(evidence, first);
   const cure = advice(evidence, node, address, setByRecipe(evidence, ['GLOO_SOCKET_IFNAME']));
   return {
     cause: 'loopback-address-advertised',
@@ -64,6 +78,34 @@ function fromWarning({ evidence }: View, said: readonly Found[]): Match | undefi
     advice: advice(evidence, first.node, '127.0.0.1', []),
     values: { address: '127.0.0.1' },
     confidence: 0.75,
+    specificity: 2,
+  };
+}
+
+/** NCCL or vLLM's queue stands on loopback by its own word, while there are other nodes. */
+function fromChoice(view: View): Match | undefined {
+  const { evidence, find } = view;
+  const chosen = [...find(ncclLo), ...find(queue).filter((found) => found.groups['world'] !== '1')];
+  const first = chosen[0];
+  if (first === undefined || view.serves) return undefined;
+  const address = first.groups['address'] ?? '127.0.0.1';
+  const nodes = new Set(chosen.map((found) => found.node));
+  const node = nodes.size === 1 ? first.node : undefined;
+  return {
+    cause: 'loopback-address-advertised',
+    node,
+    ...(node === undefined ? { atFault: 'both' } : {}),
+    shown: chosen.slice(0, 3),
+    title: `${first.node} tells the others to reach it at ${address}`,
+    why: 'It chose the loopback interface, which leads every other node to itself.',
+    advice: advice(
+      evidence,
+      node,
+      address,
+      setByRecipe(evidence, ['NCCL_SOCKET_IFNAME', 'GLOO_SOCKET_IFNAME']),
+    ),
+    values: { address },
+    confidence: 0.8,
     specificity: 2,
   };
 }

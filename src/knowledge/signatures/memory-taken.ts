@@ -2,52 +2,91 @@ import type { Evidence } from '../../domain/evidence.ts';
 import { STAGES, type Stage } from '../../domain/finding.ts';
 import { gib } from '../../domain/units.ts';
 import { holderWords, isUnified, memoryOwner, stopCommand } from './memory-owner.ts';
+import {
+  cacheIn,
+  holdersIn,
+  isGb10Size,
+  PROFILING,
+  READING_FORMS,
+  readingsOf,
+  SHORTAGE_FORMS,
+  saysUnified,
+} from './memory-readings.ts';
+import { shortage } from './memory-shortage.ts';
 import { factsOf, nodesOf, peerOf } from './scene.ts';
 import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
 
-const cudaOom = pattern('CUDA error: out of memory', /CUDA error: out of memory/);
+const cudaOom = pattern(
+  [
+    'CUDA error: out of memory',
+    'CUDA driver error: out of memory',
+    'CUDA_ERROR_OUT_OF_MEMORY',
+    'cudaErrorMemoryAllocation',
+    'CUBLAS_STATUS_ALLOC_FAILED',
+    "'out of memory'",
+    '[CUDA]: out of memory',
+  ],
+  /CUDA (?:driver )?error: out of memory|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CUBLAS_STATUS_ALLOC_FAILED|Cuda failure (?:\d+ )?'out of memory'|\[CUDA\]: out of memory/,
+);
 const torchOom = pattern('CUDA out of memory', /CUDA out of memory\. Tried to allocate/);
 const startCheck = pattern(
   'Free memory on device',
-  /Free memory on device \S+ \((?<free>[\d.]+)\/(?<total>[\d.]+) GiB\) on startup is less than desired GPU memory utilization \((?<fraction>[\d.]+), (?<need>[\d.]+) GiB\)/,
+  /Free memory on device (?:\S+ )?\((?<free>[\d.]+)\/(?<total>[\d.]+) GiB\) on startup is less than desired GPU memory utilization \((?<fraction>[\d.]+), (?<need>[\d.]+) GiB\)/,
 );
 const unbalanced = pattern(
-  'The memory capacity is unbalanced',
-  /The memory capacity is unbalanced.*?pre_model_load_memory=(?<least>[\d.]+), local_gpu_memory=(?<local>[\d.]+)/,
+  'memory capacity is unbalanced',
+  /The memory capacity is unbalanced(?:.*?pre_model_load_memory=(?<least>[\d.]+), local_gpu_memory=(?<local>[\d.]+))?/,
 );
 const setDevice = pattern(
   ['set_device', 'setDevice', '_cuda_init'],
   /torch\.cuda\.set_device\(|_cuda_setDevice\(|_cuda_init\(/,
 );
 const memGetInfo = pattern(['mem_get_info', 'cudaMemGetInfo'], /mem_get_info|cudaMemGetInfo/);
-/** A row of nvidia-smi's process table, where somebody printed it into the log. */
-const holderRow = pattern(
-  'MiB |',
-  /^\|\s+\d+\s+\S+\s+\S+\s+(?<pid>\d+)\s+[CG+]+\s+(?<name>\S.*?)\s+(?<mib>\d+)MiB \|$/,
-);
-const namedPid = pattern(' memory in use', /Process (?<pid>\d+) has (?<gib>[\d.]+) GiB memory in use/);
 
 export const CUDA_OUT_OF_MEMORY = [cudaOom, torchOom] as const;
-export const NAMED_PID = namedPid;
 const SMALL_LACK_GIB = 6;
+const LEAST_CACHE_GIB = 8;
+const LEAST_HOLDER_GIB = 2;
+/** From this share of the whole on, the wish is too large rather than the memory hidden. */
+const NEARLY_ALL = 0.78;
 const BEFORE_WEIGHTS = STAGES.indexOf('weights');
 
-/** Memory is missing before any weight is read: somebody else has it, or the page cache hides it. */
+/** Memory is missing before any weight is read: somebody else has it, the page cache hides it, or a reserve keeps it. */
 export const memoryTaken: Signature = {
   name: 'memory-taken',
   causes: [
     'leftover-process-holds-gpu-memory',
     'page-cache-hides-unified-memory',
     'insufficient-free-memory-at-startup',
+    'gpu-memory-still-being-reclaimed',
+    'vm-watermark-reserve-too-high',
+    'driver-version-regression',
   ],
   seenOn: 'torch 2.11.0 on an H200, November 2026; vLLM 0.24 and SGLang 0.5 on GB10, July 2026',
-  source: 'captured; vllm-project/vllm#48140',
-  patterns: [cudaOom, torchOom, startCheck, unbalanced, memGetInfo, setDevice, holderRow, namedPid],
+  source:
+    'captured; vllm-project/vllm#48140, v1/worker/utils.py and gpu_worker.py; SGLang distributed/bootstrap.py',
+  looks: [
+    'ValueError: Free memory on device cuda:0 (71.40/121.69 GiB) on startup is less than desired GPU memory utilization (0.85, 103.44 GiB).',
+    'torch.AcceleratorError: CUDA error: out of memory (at torch.cuda.set_device, before any weight)',
+  ],
+  patterns: [
+    cudaOom,
+    torchOom,
+    startCheck,
+    unbalanced,
+    memGetInfo,
+    setDevice,
+    ...READING_FORMS,
+    ...SHORTAGE_FORMS,
+  ],
   match(view) {
     const early = [...view.find(cudaOom), ...view.find(torchOom)].filter((found) => isEarly(found.stage));
-    const shown = [...view.find(startCheck), ...view.find(unbalanced), ...early].toSorted(
-      (a, b) => a.line.at - b.line.at,
-    );
+    const shown = [
+      ...view.find(startCheck),
+      ...view.find(unbalanced),
+      ...view.find(PROFILING),
+      ...early,
+    ].toSorted((a, b) => a.line.at - b.line.at);
     const first = shown[0];
     return first === undefined ? undefined : decide(view, first, shown);
   },
@@ -89,8 +128,11 @@ function decide(view: View, first: Found, all: readonly Found[]): Match {
       owner.sure ? 0.92 : 0.7,
     );
   }
-  if (owner.kind === 'nobody') return nobody(node, shown, missed);
-  return byText(view, first, node, shown, missed);
+  return (
+    namedHolder(view, node, shown, missed) ??
+    shortage(view, { node, first, shown, missed, lack: lack(first), unified: unified(view, first, node) }) ??
+    (owner.kind === 'nobody' ? nobody(node, shown, missed, 0.6) : byText(view, first, node, shown, missed))
+  );
 }
 
 /** SGLang's balance check is raised where memory is plenty; short of it is another rank. */
@@ -101,47 +143,80 @@ function shortNode(evidence: Evidence, first: Found): string {
 }
 
 function sentence(first: Found, node: string): string {
-  const { free, need, least, local } = first.groups;
+  const { free, need, least, local, before, now } = first.groups;
   if (least !== undefined) {
     return `The ranks see very different amounts of free memory: ${least} GB and ${local} GB.`;
   }
+  if (before !== undefined && now !== undefined)
+    return `While the engine measured, free memory rose from ${before} to ${now} GiB.`;
   return free !== undefined && need !== undefined
     ? `The engine wanted ${need} GiB on ${node} and saw ${free} GiB free, before it read any weight.`
     : `The GPU of ${node} had no memory left when the engine began, before it read any weight.`;
 }
 
+/** Somebody whom the log itself names. */
+function namedHolder(view: View, node: string, shown: readonly Found[], missed: string): Match | undefined {
+  const named = holdersIn(view, node).find((one) => one.gib >= LEAST_HOLDER_GIB);
+  if (named === undefined) return undefined;
+  const who = named.name ?? `process ${named.pid}`;
+  return {
+    cause: 'leftover-process-holds-gpu-memory',
+    node,
+    shown: shown.includes(named.found) ? shown : [...shown, named.found],
+    title: `${who} holds ${named.gib.toFixed(1)} GiB on ${node}, and the engine found too little left`,
+    why: missed,
+    advice: [
+      `On ${node}: ps -o pid,user,lstart,args -p ${named.pid}`,
+      `If nobody needs it: sudo kill ${named.pid}`,
+    ],
+    values: { pid: named.pid, holder: who },
+    confidence: 0.92,
+    specificity: 3,
+  };
+}
+
 /** Without a look at the node there is only what the log says. */
 function byText(view: View, first: Found, node: string, shown: readonly Found[], missed: string): Match {
-  const onNode = (found: Found) => found.node === node;
-  const row = view.find(holderRow).find((found) => onNode(found) && Number(found.groups['mib']) >= 2048);
-  const pid = view.find(namedPid).find((found) => onNode(found) && Number(found.groups['gib']) >= 2);
-  const named = row ?? pid;
-  if (named !== undefined) {
-    const who = named.groups['name'] ?? `process ${named.groups['pid']}`;
-    const size = named.groups['gib'] ?? (Number(named.groups['mib'] ?? 0) / 1024).toFixed(1);
-    return {
-      cause: 'leftover-process-holds-gpu-memory',
+  const info = view.find(memGetInfo).some((found) => found.node === node && found.rank === first.rank);
+  const { need, free, total } = first.groups;
+  const shared = unified(view, first, node) || info;
+  const cache = cacheIn(readingsOf(view, node));
+  if (shared && cache?.cache !== undefined && cache.cache >= LEAST_CACHE_GIB)
+    return cached(
       node,
-      shown: row ? [...shown, row] : shown,
-      title: `${who} holds ${Number(size).toFixed(1)} GiB on ${node}, and the engine found too little left`,
-      why: missed,
-      advice: [
-        `On ${node}: ps -o pid,user,lstart,args -p ${named.groups['pid']}`,
-        `If nobody needs it: sudo kill ${named.groups['pid']}`,
-      ],
-      values: { pid: named.groups['pid'] ?? '', holder: who },
-      confidence: 0.9,
-      specificity: 3,
+      [...shown, cache.found],
+      `${missed} ${cache.cache.toFixed(1)} GiB are page cache.`,
+      0.9,
+    );
+  if (need !== undefined) {
+    const share = Number(free) / Number(total);
+    if (lack(first) < SMALL_LACK_GIB || share >= NEARLY_ALL) return nobody(node, shown, missed, 0.65);
+    if (!shared) return leftover(view, first, node, shown, missed, 0.6);
+    const both = share < 0.3 ? 0.55 : 0.7;
+    return {
+      ...cached(node, shown, missed, both),
+      alternatives: [{ cause: 'leftover-process-holds-gpu-memory', confidence: 1 - both - 0.05 }],
     };
   }
-  const info = view.find(memGetInfo).some((found) => onNode(found) && found.rank === first.rank);
-  const startChecked = first.groups['need'] !== undefined;
-  if (startChecked || info) {
-    const unified = isUnified(factsOf(view.evidence, node)) || isGb10(first.groups['total']) || info;
-    // So little can have many reasons: a reserve of the kernel, a new driver, a desktop.
-    if (lack(first) < SMALL_LACK_GIB) return { ...nobody(node, shown, missed), confidence: 0.45 };
-    return unified ? cached(node, shown, missed, 0.6) : nobody(node, shown, missed);
-  }
+  if (info) return shared ? cached(node, shown, missed, 0.65) : nobody(node, shown, missed, 0.55);
+  return leftover(
+    view,
+    first,
+    node,
+    shown,
+    missed,
+    view.find(setDevice).some((found) => found.rank === first.rank) ? 0.75 : 0.6,
+  );
+}
+
+function leftover(
+  view: View,
+  _first: Found,
+  node: string,
+  shown: readonly Found[],
+  missed: string,
+  confidence: number,
+): Match {
   return {
     cause: 'leftover-process-holds-gpu-memory',
     node,
@@ -152,8 +227,11 @@ function byText(view: View, first: Found, node: string, shown: readonly Found[],
       `On ${node}: nvidia-smi --query-compute-apps=pid,process_name,used_memory --format=csv`,
       'firstlight up looks for the holder and asks before it stops anything.',
     ],
-    confidence: view.find(setDevice).some((found) => found.rank === first.rank) ? 0.75 : 0.55,
+    confidence,
     specificity: 2,
+    alternatives: saysUnified(view, node)
+      ? [{ cause: 'page-cache-hides-unified-memory', confidence: 0.2 }]
+      : [],
   };
 }
 
@@ -162,10 +240,10 @@ function lack(first: Found): number {
   return need === undefined ? Number.POSITIVE_INFINITY : Number(need) - Number(free);
 }
 
-/** GB10 shows 119.7 to 121.7 GiB; no discrete GPU of today has that size. */
-function isGb10(totalGib: string | undefined): boolean {
-  const total = Number(totalGib);
-  return total > 117 && total < 123;
+function unified(view: View, first: Found, node: string): boolean {
+  return (
+    isUnified(factsOf(view.evidence, node)) || isGb10Size(first.groups['total']) || saysUnified(view, node)
+  );
 }
 
 function cached(node: string, shown: readonly Found[], why: string, confidence: number): Match {
@@ -175,13 +253,16 @@ function cached(node: string, shown: readonly Found[], why: string, confidence: 
     shown,
     title: `The page cache of ${node} hides memory that the GPU could have`,
     why,
-    advice: [`On ${node}: sync && echo 3 | sudo tee /proc/sys/vm/drop_caches`],
+    advice: [
+      `On ${node}: sync && echo 3 | sudo tee /proc/sys/vm/drop_caches`,
+      'firstlight up does that itself where it may use sudo; "buff/cache" of free -g then falls to a few GiB.',
+    ],
     confidence,
     specificity: 2,
   };
 }
 
-function nobody(node: string, shown: readonly Found[], why: string): Match {
+function nobody(node: string, shown: readonly Found[], why: string, confidence: number): Match {
   return {
     cause: 'insufficient-free-memory-at-startup',
     node,
@@ -192,7 +273,7 @@ function nobody(node: string, shown: readonly Found[], why: string): Match {
       `On ${node}: free -g; nvidia-smi`,
       'Lower memory.fraction in the recipe if the model still fits then.',
     ],
-    confidence: 0.6,
+    confidence,
     specificity: 2,
   };
 }

@@ -1,7 +1,9 @@
 import { isLoopback, plainAddress } from '../../domain/address.ts';
 import type { Evidence } from '../../domain/evidence.ts';
-import { fabricAddresses, headOf, ownersOf, peerEndedBefore, severalNodes } from './scene.ts';
-import { type Found, type Match, pattern, type Signature } from './signature.ts';
+import { RAY_LOCAL } from './addresses.ts';
+import { headOf, nodesOf, peerEndedBefore, severalNodes } from './scene.ts';
+import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
+import { INIT_METHOD, UNREACHED_FORMS, whyUnreached } from './unreached.ts';
 
 const retrying = pattern(
   'TCP client failed to connect/validate to host',
@@ -11,40 +13,128 @@ const timedOut = pattern(
   'while trying to connect to (',
   /client socket has timed out after (?<milliseconds>\d+) ?ms while trying to connect to \((?<address>[\w.:%-]+), (?<port>\d+)\)/,
 );
-const initMethod = pattern(
-  'distributed_init_method=tcp://',
-  /^world_size=(?<world>\d+) rank=(?<rank>\d+) .*distributed_init_method=tcp:\/\/\[?(?<address>[\w.:%-]+?)\]?:(?<port>\d+) /,
+const failedTo = pattern(
+  'client socket has failed to connect to',
+  /client socket has failed to connect to (?:any network address of \()?\[?(?<address>[\w.:%-]+?)[\],]+:?\s*(?<port>\d+)\)?.*?(?:errno: ?\d+ - (?<reason>[^).]+)|$)/,
+);
+const rayGcs = pattern(
+  ['GCS', 'ray cluster'],
+  /(?:[Ff]ailed to connect to|Unable to connect to|[Cc]ould not connect to|[Cc]an(?:no|')t connect to)(?: the)? (?:GCS|Ray cluster|ray cluster)(?: at)?(?: address)?[ =:]*(?<address>[\d.a-zA-Z][\w.-]*):(?<port>\d+)(?<reason>.*)$/,
+);
+const sglangArgs = pattern(
+  ['dist_init_addr', 'dist-init-addr'],
+  /nnodes['"]?[=: ]+['"]?(?<nnodes>[2-9]|\d\d+).*?dist[_-]init[_-]addr['"]?[=: ]+['"]?\[?(?<address>[\w.:-]+?)\]?:(?<port>\d+)|dist[_-]init[_-]addr['"]?[=: ]+['"]?\[?(?<address2>[\w.:-]+?)\]?:(?<port2>\d+).*?nnodes['"]?[=: ]+['"]?(?<nnodes2>[2-9]|\d\d+)/,
+);
+const headless = pattern(
+  ['head node address', 'master_addr', 'master-addr', 'MASTER_ADDR'],
+  /with head node address \[?(?<address>[\w.:-]+?)\]?:(?<port>\d+)|master[_-]addr['"]?[=: ]+['"]?(?<address2>[\w.:-]+?)['",\s]|MASTER_ADDR=(?<address3>[\w.:-]+)/,
 );
 
 /** The store of the head is dialled at an address where it is not: loopback, another network, or behind a firewall. */
 export const rendezvousUnreached: Signature = {
   name: 'rendezvous-unreached',
-  causes: ['loopback-address-advertised', 'wrong-network-address-advertised', 'firewall-blocks-ports'],
-  seenOn: 'vLLM 0.23 with torch 2.10, June 2026',
-  source: 'TCPStore.cpp and socket.cpp of torch; vLLM parallel_state.py',
-  patterns: [retrying, timedOut, initMethod],
-  match({ evidence, find, stalled }) {
+  causes: [
+    'loopback-address-advertised',
+    'wrong-network-address-advertised',
+    'firewall-blocks-ports',
+    'container-network-isolated',
+    'wrong-socket-interface',
+  ],
+  seenOn: 'torch 2.4 to 2.13 under vLLM 0.23 and SGLang 0.5, 2025 and 2026; Ray 2.50',
+  source:
+    'TCPStore.cpp and socket.cpp of torch; vLLM parallel_state.py; SGLang server_args.py; Ray gcs_utils.py',
+  looks: [
+    '[c10d] TCP client failed to connect/validate to host 127.0.0.1:25000 - retrying (try=0, timeout=600000ms, delay=1042ms): Connection reset by peer',
+    'The client socket has timed out after 600000ms while trying to connect to (10.1.0.20, 25000).',
+  ],
+  patterns: [retrying, timedOut, failedTo, rayGcs, sglangArgs, headless, ...UNREACHED_FORMS],
+  match(view) {
+    const { evidence, find, stalled } = view;
     if (!severalNodes(evidence)) return undefined;
-    const dialled = [...find(timedOut), ...find(retrying)].filter((found) => found.role === 'worker');
-    const first = dialled[0];
-    const loop = find(initMethod).find(
-      (found) => isLoopback(found.groups['address'] ?? '') && found.groups['world'] !== '1',
+    const dialled = [...find(timedOut), ...find(retrying), ...find(failedTo), ...find(rayGcs)].filter(
+      (found) => found.role === 'worker',
     );
+    const first = dialled[0];
+    const loop = loopbackTold(view);
     if (loop) return loopback(evidence, [loop, ...dialled.slice(0, 2)]);
-    if (first === undefined) return undefined;
-    if (isLoopback(first.groups['address'] ?? '')) return loopback(evidence, dialled.slice(0, 3));
-    const over = find(timedOut)[0] ?? (stalled === 'rendezvous' || stalled === 'start' ? first : undefined);
-    return over === undefined || peerEndedBefore(evidence, over)
-      ? undefined
-      : elsewhere(evidence, over, first);
+    const own = rayLoopback(view);
+    if (own !== undefined) return own;
+    if (first === undefined || !isAddress(addressOf(first))) return undefined;
+    if (isLoopback(addressOf(first))) return loopback(evidence, dialled.slice(0, 3));
+    const final = evidence.ranks.some((rank) => rank.ended !== undefined) || find(rayGcs).length > 0;
+    const over =
+      find(timedOut)[0] ??
+      find(failedTo)[0] ??
+      find(rayGcs)[0] ??
+      (stalled === 'rendezvous' || stalled === 'start' || final ? first : undefined);
+    if (over === undefined || peerEndedBefore(evidence, over)) return undefined;
+    const said = dialled.find((found) => found.groups['reason'] !== undefined) ?? first;
+    return whyUnreached(view, {
+      found: over,
+      address: addressOf(over),
+      port: over.groups['port'] ?? '',
+      reason: said.groups['reason'] ?? '',
+      phase: 'store',
+      shown: over === said ? [over] : [over, said],
+    });
   },
 };
 
+function addressOf(found: Found): string {
+  return plainAddress(found.groups['address'] ?? '');
+}
+
+function isAddress(text: string): boolean {
+  return /^\d+\.\d+\.\d+\.\d+$|^[\da-f]*:[\da-f:.]+$/i.test(text) || text === 'localhost';
+}
+
+/** The head's address as the ranks were told it, where that is loopback although there are other nodes. */
+function loopbackTold({ find }: View): Found | undefined {
+  const init = find(INIT_METHOD).find(
+    (found) => isLoopback(found.groups['address'] ?? '') && found.groups['world'] !== '1',
+  );
+  if (init !== undefined) return init;
+  const sglang = find(sglangArgs).find((found) =>
+    isLoopback(found.groups['address'] ?? found.groups['address2'] ?? ''),
+  );
+  return (
+    sglang ??
+    find(headless).find(
+      (found) =>
+        found.role === 'worker' &&
+        isLoopback(found.groups['address'] ?? found.groups['address2'] ?? found.groups['address3'] ?? ''),
+    )
+  );
+}
+
+/** Ray on a node calls itself 127.0.0.1. */
+function rayLoopback({ evidence, find }: View): Match | undefined {
+  const own = find(RAY_LOCAL).find((found) => isLoopback(found.groups['address'] ?? ''));
+  if (own === undefined) return undefined;
+  const address = own.groups['address'] ?? '';
+  return {
+    cause: 'loopback-address-advertised',
+    node: own.node,
+    shown: [own],
+    title: `Ray on ${own.node} calls itself ${address}, where each node finds only itself`,
+    why: `The other nodes are told that address for it. Its name leads to loopback in /etc/hosts, or it was started without a network.`,
+    advice: [
+      `Start Ray there with --node-ip-address and the fabric address; network: auto in the recipe does that.`,
+      `On ${own.node}: getent hosts "$(hostname)"; all of ${nodesOf(evidence).length} nodes must show in ray status.`,
+    ],
+    values: { address },
+    confidence: 0.85,
+    specificity: 3,
+  };
+}
+
 function loopback(evidence: Evidence, shown: readonly Found[]): Match {
-  const address = shown[0]?.groups['address'] ?? '127.0.0.1';
+  const groups: Found['groups'] = shown[0]?.groups ?? {};
+  const address = groups['address'] ?? groups['address2'] ?? groups['address3'] ?? '127.0.0.1';
   return {
     cause: 'loopback-address-advertised',
     node: undefined,
+    atFault: 'launcher',
     shown,
     title: `The ranks were told to meet at ${address}, where each node finds only itself`,
     why: `The address of the head was given as loopback, so the other ranks dial themselves instead of ${headOf(evidence) ?? 'the head'}.`,
@@ -52,54 +142,7 @@ function loopback(evidence: Evidence, shown: readonly Found[]): Match {
       'Give the head by an address that the other nodes reach: fabric: in the cluster file, or network: auto in the recipe.',
     ],
     values: { address },
-    confidence: 0.9,
+    confidence: 0.92,
     specificity: 3,
-  };
-}
-
-function elsewhere(evidence: Evidence, over: Found, first: Found): Match | undefined {
-  const address = plainAddress(over.groups['address'] ?? '');
-  const port = over.groups['port'] ?? '';
-  const head = headOf(evidence);
-  if (head === undefined) return undefined;
-  const owners = ownersOf(evidence, address);
-  const fabric = fabricAddresses(evidence, head);
-  const reason = (over.groups['reason'] ?? first.groups['reason'] ?? '').toLowerCase();
-  const shown = over === first ? [first] : [over, first];
-  const values = { address, port };
-  const blocked = /timed out|no route|unreachable/.test(reason);
-  if (fabric.includes(address)) {
-    if (!blocked) return undefined; // refused or reset at the right address: the head is not there, ask why
-    return {
-      cause: 'firewall-blocks-ports',
-      node: head,
-      shown,
-      title: `${over.node} gets no answer from ${head} at ${address} port ${port}`,
-      why: `The address is ${head}'s own on the fabric, and yet nothing comes back: packets to that port are dropped on the way.`,
-      advice: [
-        `On ${over.node}: nc -vz ${address} ${port}`,
-        `On ${head}: sudo ufw status; sudo nft list ruleset`,
-      ],
-      values,
-      confidence: 0.6,
-      specificity: 2,
-    };
-  }
-  const known = fabric.length > 0;
-  return {
-    cause: 'wrong-network-address-advertised',
-    node: head,
-    shown,
-    title: `${head} was to be met at ${address}, which ${over.node} does not reach`,
-    why: known
-      ? `The nodes reach ${head} at ${fabric.join(' or ')}; ${owners.length === 0 ? 'no node holds that address' : 'that address lies on another network'}.`
-      : 'The other ranks dialled it until their time was over and got no answer.',
-    advice: [
-      `Set fabric: of ${head} in the cluster file to the address by which the other nodes reach it, and network: auto in the recipe.`,
-      `On ${over.node}: nc -vz ${address} ${port}`,
-    ],
-    values,
-    confidence: known ? 0.85 : blocked ? 0.6 : 0.5,
-    specificity: 2,
   };
 }

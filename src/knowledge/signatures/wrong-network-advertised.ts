@@ -1,94 +1,191 @@
 import { isLoopback, plainAddress } from '../../domain/address.ts';
-import type { Evidence } from '../../domain/evidence.ts';
-import { fabricAddresses, ownersOf, peerEndedBefore, peerOf, severalNodes } from './scene.ts';
-import { type Found, type Match, pattern, type Signature } from './signature.ts';
+import { addressBook, BOOTSTRAP, isContainerAddress, isVirtualInterface, sameNetwork } from './addresses.ts';
+import { nodesOf, peerEndedBefore, peerOf, severalNodes } from './scene.ts';
+import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
+import { IFNAME, UNREACHED_FORMS, whyUnreached } from './unreached.ts';
 
 const unreached = pattern(
   'remote=[',
-  /(?:connectFullMesh|failed to connect).*?error=?.*?remote=\[(?<address>[0-9a-fA-F.:%\w]+)\]:(?<port>\d+)|connectFullMesh failed with .*?(?:connecting|connect): (?<reason>.*?), remote=\[(?<address2>[0-9a-fA-F.:%\w]+)\]/,
+  /(?:connectFullMesh|failed to connect).*?error=?.*?remote=\[(?<address>[0-9a-fA-F.:%\w]+)\]:(?<port>\d+)|connectFullMesh failed with .*?(?:connecting|connect): (?<reason>.*?), remote=\[(?<address2>[0-9a-fA-F.:%\w]+)\](?::(?<port2>\d+))?|timed out connecting: (?<reason2>.*?), remote=\[(?<address3>[0-9a-fA-F.:%\w]+)\](?::(?<port3>\d+))?/,
+);
+const glooTimeout = pattern(
+  ['Connect timeout', 'connect [', 'Connection timed out', 'No route to host', 'Network is unreachable'],
+  /gloo.*(?:[Cc]onnect(?:ion)? time(?:out|d out)|connect|No route to host|Network is unreachable) ?\[(?<address>[0-9a-fA-F.:%]+)\]:(?<port>\d+)(?:: (?<reason>.*))?$/,
+);
+const nccl = pattern(
+  [
+    'socketStartConnect',
+    'socketPollConnect',
+    'ncclSocketConnect',
+    'NCCL WARN Connect to',
+    'NCCL WARN Call to connect',
+  ],
+  /(?:socketStartConnect|socketPollConnect|ncclSocketConnect|NCCL WARN)\S*:? .*?[Cc]onnect to (?<address>[\da-fA-F.:]+?)(?:%\w+)?<(?<port>\d+)> (?:failed|returned) ?:? ?(?<reason>[A-Z][A-Za-z ]+)/,
 );
 const noError = pattern('connectFullMesh failed with', /connectFullMesh failed with \[[^\]]*\] no error/);
+const rayUnique = pattern(
+  'Every node should have a unique IP',
+  /Every node should have a unique IP address\. Got (?<nodes>\d+) nodes with node ids \[[^\]]*\] and (?<addresses>\d+) unique IP addresses (?<set>\{[^}]*\})/,
+);
 
-/** Gloo offered an address that is not the fabric's, and the others cannot get there. */
+/** Gloo, NCCL or Ray offered an address that is not the fabric's, and the others cannot get there. */
 export const wrongNetworkAdvertised: Signature = {
   name: 'wrong-network-advertised',
-  causes: ['wrong-network-address-advertised', 'firewall-blocks-ports'],
-  seenOn: 'SGLang 0.4.2 with torch 2.5, January 2025; torch 2.11.0, November 2026',
-  source: 'gloo transport/tcp/pair.cc; sgl-project/sglang issues',
-  patterns: [unreached, noError],
-  match({ evidence, find }) {
+  causes: [
+    'wrong-network-address-advertised',
+    'firewall-blocks-ports',
+    'container-network-isolated',
+    'wrong-socket-interface',
+    'duplicate-host-ip',
+  ],
+  seenOn:
+    'SGLang 0.4.2 with torch 2.5, January 2025; torch 2.11.0, November 2026; NCCL 2.18 to 2.30; vLLM 0.21 over Ray',
+  source:
+    'gloo transport/tcp/pair.cc; NCCL misc/socket.cc; vLLM v1/executor/ray_utils.py; sgl-project/sglang#3226, vllm-project/vllm#43095',
+  looks: [
+    'RuntimeError: Gloo connectFullMesh failed with [pair.cc:152] timed out connecting: SO_ERROR: No route to host, remote=[192.168.1.20]:40121',
+    'NCCL WARN socketStartConnect: Connect to 10.1.0.20<51203> failed : Connection timed out',
+  ],
+  patterns: [unreached, glooTimeout, nccl, noError, rayUnique, ...UNREACHED_FORMS],
+  match(view) {
+    const { evidence, find } = view;
+    const unique = find(rayUnique)[0];
+    if (unique !== undefined) return notUnique(view, unique);
     if (!severalNodes(evidence)) return undefined;
-    const tried = find(unreached).filter((found) => !isLoopback(addressOf(found)));
+    const tried = [...find(unreached), ...find(glooTimeout), ...find(nccl)]
+      .filter((found) => !isLoopback(addressOf(found)) && addressOf(found) !== '')
+      .toSorted((a, b) => a.line.at - b.line.at);
     const first = tried[0];
-    if (first !== undefined) {
-      return peerEndedBefore(evidence, first) ? undefined : told(evidence, tried, first);
+    if (first !== undefined && !peerEndedBefore(evidence, first)) {
+      const told = dialledBy(view, tried, first);
+      if (told !== undefined) return told;
     }
     const silent = find(noError);
-    return silent[0] === undefined ? undefined : withoutReason(silent);
+    return silent[0] === undefined ? bridges(view) : withoutReason(view, silent);
   },
 };
 
 function addressOf(found: Found): string {
-  return plainAddress(found.groups['address'] ?? found.groups['address2'] ?? '');
+  const { address, address2, address3 } = found.groups;
+  return plainAddress(address ?? address2 ?? address3 ?? '');
 }
 
-function told(evidence: Evidence, tried: readonly Found[], first: Found): Match | undefined {
-  const address = addressOf(first);
-  const owner = ownersOf(evidence, address).find((node) => node !== first.node);
-  const node = owner ?? peerOf(evidence, first.node);
-  const fabric = node === undefined ? [] : fabricAddresses(evidence, node);
-  const values = { address };
-  const shown = [first, ...tried.slice(-1).filter((found) => found !== first)];
-  if (fabric.includes(address)) {
-    if (!/timed out|no route|unreachable/i.test(first.message.replace('timed out connecting', ''))) {
-      return undefined; // refused at the right address: the peer was not there
-    }
+function dialledBy(view: View, tried: readonly Found[], first: Found): Match | undefined {
+  const { groups, message } = first;
+  // Gloo's own "timed out connecting" stands before every reason.
+  const reason =
+    groups['reason'] ?? groups['reason2'] ?? message.replace(/timed out connecting|Connect timeout/g, '');
+  return whyUnreached(view, {
+    found: first,
+    address: addressOf(first),
+    port: groups['port'] ?? groups['port2'] ?? groups['port3'] ?? '',
+    reason: /timed out|no route|unreachable|prohibited|refused|reset/i.exec(reason)?.[0] ?? '',
+    phase: 'later',
+    shown: [first, ...tried.slice(-1).filter((found) => found !== first)],
+  });
+}
+
+/** Too few addresses: one is used twice. Too many: a node has offered two. */
+function notUnique(view: View, unique: Found): Match {
+  const { nodes = '0', addresses = '0', set = '' } = unique.groups;
+  const found = [...set.matchAll(/[\d.]{7,}|[\da-f]*:[\da-f:]+/gi)].map(([one]) => one);
+  const values = { addresses: found.join(',') };
+  if (Number(addresses) < Number(nodes)) {
     return {
-      cause: 'firewall-blocks-ports',
-      node,
-      shown,
-      title: `${first.node} gets no answer from ${node} at ${address}`,
-      why: 'The address is the right one on the fabric; packets to the ports that Gloo chose are dropped on the way.',
+      cause: 'duplicate-host-ip',
+      node: undefined,
+      atFault: 'launcher',
+      shown: [unique],
+      title: `${nodes} nodes call themselves by ${addresses} address${addresses === '1' ? '' : 'es'}${found[0] === undefined ? '' : `: ${found.join(', ')}`}`,
+      why: 'VLLM_HOST_IP was set to the same value on every node, as by one file of variables for all.',
       advice: [
-        `On ${node}: sudo ufw status; sudo nft list ruleset`,
-        `On ${first.node}: ping -c 3 ${address}`,
+        'Take VLLM_HOST_IP out of env of the recipe and set network: auto: each rank then gets its own.',
       ],
       values,
-      confidence: 0.55,
-      specificity: 2,
+      confidence: 0.95,
+      specificity: 3,
     };
   }
+  const odd = found.find((one) => !found.some((other) => other !== one && sameNetwork(one, other)));
+  const node = ownerOf(view, odd, found) ?? unique.node;
   return {
     cause: 'wrong-network-address-advertised',
     node,
-    shown,
-    title: `${node ?? 'A node'} told the others to reach it at ${address}, which ${first.node} does not reach`,
-    why:
-      fabric.length > 0
-        ? `The nodes reach each other at ${fabric.join(' or ')}; the engine picked an address of another network.`
-        : 'The engine picked an address of a network that the nodes do not share.',
+    shown: [unique],
+    title: `${node} offers two addresses${odd === undefined ? '' : `, of which ${odd} is on another network`}`,
+    why: 'Its processes chose differently: one took the address of the default route, another the one of the fabric.',
     advice: [
-      "Set network: auto in the recipe, so that each rank offers its own node's fabric address.",
-      `See which networks ${node ?? 'the node'} has with: ip -br addr`,
+      'Set network: auto in the recipe: each rank then gets VLLM_HOST_IP with its own address.',
+      `The Ray address of each node (ray status) must be the same as its VLLM_HOST_IP.`,
     ],
     values,
-    confidence: fabric.length > 0 ? 0.9 : 0.7,
+    confidence: 0.88,
     specificity: 3,
   };
 }
 
-function withoutReason(shown: readonly Found[]): Match {
+/** By the book, else by the same last number: hosts often keep it on all their networks. */
+function ownerOf(view: View, odd: string | undefined, all: readonly string[]): string | undefined {
+  if (odd === undefined) return undefined;
+  const book = addressBook(view);
+  const known = book.get(odd);
+  if (known !== undefined) return known;
+  const twin = all.find((one) => one !== odd && one.split('.').at(-1) === odd.split('.').at(-1));
+  const byTwin = twin === undefined ? undefined : (book.get(twin) ?? prefixed(view, twin));
+  return byTwin ?? nodesOf(view.evidence)[1];
+}
+
+/** The node whose log has lines of Ray's with that address. */
+function prefixed({ evidence }: View, address: string): string | undefined {
+  const own = `ip=${address})`;
+  return evidence.ranks.find(
+    (rank) => rank.role === 'worker' && rank.lines.some((line) => line.text.includes(own)),
+  )?.node;
+}
+
+/** Each rank names a bridge or an address that no other host has, before anything is dialled. */
+function bridges(view: View): Match | undefined {
+  if (view.serves) return undefined;
+  const used = view.find(BOOTSTRAP);
+  const bridged = used.find((found) => isContainerAddress(found.groups['address'] ?? ''));
+  const found =
+    bridged ??
+    used.find(
+      (one) => isVirtualInterface(one.groups['interface'] ?? '') && one.groups['address'] !== undefined,
+    );
+  if (found === undefined || (view.stalled === undefined && view.find(nccl).length === 0 && !anyEnded(view)))
+    return undefined;
+  const dial = {
+    found: view.find(BOOTSTRAP).find((one) => one.node !== found.node) ?? found,
+    address: found.groups['address'] ?? '',
+    port: '',
+    reason: '',
+    phase: 'later' as const,
+    shown: [found],
+  };
+  return whyUnreached(view, dial);
+}
+
+function anyEnded({ evidence }: View): boolean {
+  return evidence.ranks.some((rank) => rank.ended !== undefined && !rank.ended.requested);
+}
+
+function withoutReason(view: View, shown: readonly Found[]): Match {
+  const named = view.find(IFNAME).length > 0;
+  const everywhere = nodesOf(view.evidence).every((node) => shown.some((found) => found.node === node));
+  const node = everywhere ? undefined : peerOf(view.evidence, shown[0]?.node ?? '');
   return {
     cause: 'wrong-network-address-advertised',
-    node: undefined,
+    node,
+    ...(node === undefined ? { atFault: 'both' } : {}),
     shown: shown.slice(0, 2),
     title: 'The nodes offered each other addresses that they do not reach',
-    why: 'Gloo could not connect its ranks and gives no reason, as it does when a node has several networks and the wrong one was chosen.',
+    why: `Gloo could not connect its ranks${node === undefined ? '' : ` to ${node}`} and gives no reason, as it does when a node has several networks and the wrong one was chosen.`,
     advice: [
       "Set network: auto in the recipe, so that each rank offers its own node's fabric address.",
       'See which networks a node has with: ip -br addr',
     ],
-    confidence: 0.55,
+    confidence: named ? 0.5 : 0.65,
     specificity: 2,
   };
 }

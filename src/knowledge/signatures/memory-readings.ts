@@ -1,0 +1,255 @@
+import { type Found, type Pattern, pattern, type View } from './signature.ts';
+
+const GIB = 2 ** 30;
+
+/** "Mem:  121Gi  14Gi  3.2Gi  90Mi  104Gi  106Gi", a row of `free` in whatever unit. */
+const freeRow = pattern(
+  'Mem:',
+  /^\s*(?:\S+ )?Mem:\s+(?<total>[\d.]+)(?<t>[KMGT]?i?B?)\s+(?<used>[\d.]+)(?<u>[KMGT]?i?B?)\s+(?<free>[\d.]+)(?<f>[KMGT]?i?B?)\s+[\d.]+[KMGT]?i?B?\s+(?<cache>[\d.]+)(?<c>[KMGT]?i?B?)\s+(?<available>[\d.]+)(?<a>[KMGT]?i?B?)/,
+);
+/** A line of /proc/meminfo, or a watcher's word in the same names. */
+const meminfo = pattern(
+  ['MemTotal', 'MemFree', 'MemAvailable', 'Cached', 'CmaFree', 'SwapFree'],
+  /\b(?<key>MemTotal|MemFree|MemAvailable|Cached|SwapFree)\b['"]?\s*(?:[:=]|is|was|at)?\s*(?<size>[\d.]+)\s*(?<unit>kB|KiB|MB|MiB|GB|GiB|Gi|G)\b/,
+);
+/** "page cache: 96.2 GiB", "buff/cache 104G" in prose. */
+const cacheWord = pattern(
+  ['age cache', 'pagecache', 'buff/cache', 'buffers/cache', 'file cache'],
+  /(?:\b[Pp]age ?cache|buff(?:er)?s?\/cache|\bfile cache)\b[^\d\n]{0,24}(?<size>\d[\d.]*)\s*(?<unit>GiB|GB|Gi|G|MiB|MB)\b|(?<size2>\d[\d.]*)\s*(?<unit2>GiB|GB|Gi|G)\b (?:of |in |is |are )?(?:clean )?(?:page ?cache|buff\/cache|file cache)/,
+);
+/** A row of nvidia-smi's process table. */
+const row = pattern(
+  'MiB |',
+  /^\|\s+\d+\s+\S+\s+\S+\s+(?<pid>\d+)\s+[CG+]+\s+(?<name>\S.*?)\s+(?<mib>\d+)MiB \|\s*$/,
+);
+/** A row of nvidia-smi --query-compute-apps: "7741, VLLM::EngineCore, 104277 MiB", or with the size in the middle. */
+const csvRow = pattern(
+  ' MiB',
+  /^(?:GPU-[\w-]+, ?)?(?<pid>\d+), ?(?:(?<name>[^,]+), ?(?<mib>\d+) MiB|(?<mib2>\d+) MiB, ?(?<name2>\S.*))$/,
+);
+const noProcess = pattern('No running processes found', /No running processes found/);
+const namedPid = pattern(' memory in use', /Process (?<pid>\d+) has (?<gib>[\d.]+) GiB memory in use/);
+const reserve = pattern(
+  ['min_free_kbytes', 'watermark_scale_factor'],
+  /min_free_kbytes['"]?\s*[=:]?\s*(?:is |set to |raised to )?(?<kib>\d+)|watermark_scale_factor['"]?\s*[=:]?\s*(?<scale>\d+)/,
+);
+const zone = pattern(' min:', /\bfree:\d+kB .*\bmin:(?<kib>\d+)kB\b/);
+const driver = pattern(
+  [
+    'Driver Version',
+    'river version',
+    'driver_version',
+    'driver 5',
+    'driver 6',
+    'driver-',
+    'NVRM version',
+    'KMD Version',
+    'Kernel Module',
+  ],
+  /(?:Driver Version ?:|KMD Version ?:|NVRM version:.*?Kernel Module|Kernel Module for \w+|\bdriver(?:[ _-]version)?['"]?\s*[:=]?)\s*['"]?(?<driver>\d{3}\.\d{2,3}(?:\.\d+)?)/i,
+);
+const driverChange = pattern(
+  ['nvidia-driver-', 'nvidia-dkms', 'nvidia-kernel', 'linux-modules-nvidia'],
+  /(?:Upgrade|Unpacking|Setting up|Install|upgraded?|Replaced).*nvidia-(?:driver|dkms|kernel)\S*-(?<branch>\d{3})/,
+);
+const stopped = pattern(
+  [
+    'Exited (',
+    'docker stop',
+    'podman stop',
+    'docker rm',
+    'reclaim',
+    'given back',
+    'to be released',
+    'to be freed',
+    'released',
+    'defunct',
+    'just stopped',
+    'just ended',
+  ],
+  /Exited \(\d+\) (?:(?:About|Less than) )?(?<ago>\d+|an?) (?:second|minute)s? ago|\b(?:docker|podman) (?:stop|rm|kill) |(?:still|not yet|being) (?:being )?(?:reclaimed|released|given back)|reclaiming memory|[Ww]ait(?:ing|ed)? .*memory to (?:be (?:released|freed|reclaimed)|come back)|<defunct>|(?:container|server|engine|process|run)\b.* (?:was )?(?:just )?(?:stopped|ended|exited|removed) \d+ ?s(?:econds)? ago/,
+);
+const profiling = pattern(
+  'Error in memory profiling',
+  /Error in memory profiling\. Initial free memory (?<before>[\d.]+) ?(?:GiB)?.*?current free memory (?<now>[\d.]+)/,
+);
+const gb10 = pattern(
+  ['GB10', 'GB200', 'Jetson', 'Thor', 'DGX Spark'],
+  /\bGB10\b|DGX Spark|\bThor\b|\bJetson\b/,
+);
+/** The driver's own word that it got no memory. */
+const nvrm = pattern(
+  ['NV_ERR_NO_MEMORY', 'NVRM: '],
+  /NV_ERR_NO_MEMORY|NVRM: .*(?:[Oo]ut of memory|failed to allocate|cannot allocate)/,
+);
+
+/** What people and watchers print of a node's memory. A signature that asks for readings lists these. */
+export const READING_FORMS: readonly Pattern[] = [
+  freeRow,
+  meminfo,
+  cacheWord,
+  row,
+  csvRow,
+  noProcess,
+  namedPid,
+  gb10,
+];
+/** What tells why memory is short although nobody holds it. */
+export const SHORTAGE_FORMS: readonly Pattern[] = [reserve, zone, driver, driverChange, stopped, profiling];
+export {
+  driver as DRIVER,
+  driverChange as DRIVER_CHANGE,
+  namedPid as NAMED_PID,
+  noProcess as NO_PROCESS,
+  nvrm as NVRM_NO_MEMORY,
+  profiling as PROFILING,
+  stopped as JUST_STOPPED,
+};
+
+/** Memory of a node as its log has it, GiB; undefined is not told. */
+export type Reading = {
+  readonly total?: number | undefined;
+  readonly used?: number | undefined;
+  readonly free?: number | undefined;
+  readonly cache?: number | undefined;
+  readonly available?: number | undefined;
+  readonly found: Found;
+};
+
+/** The readings of a node in its log, in their order. */
+export function readingsOf(view: View, node: string): readonly Reading[] {
+  const on = (found: Found) => found.node === node;
+  const rows = view.find(freeRow).filter(on).map(fromRow);
+  const lines = view.find(meminfo).filter(on).flatMap(fromLine);
+  const words = view.find(cacheWord).filter(on).flatMap(fromWord);
+  return [...rows, ...lines, ...words].toSorted(
+    (a, b) => a.found.line.at - b.found.line.at || a.found.line.line - b.found.line.line,
+  );
+}
+
+/** The largest page cache that a node's log tells, with the line. */
+export function cacheIn(readings: readonly Reading[]): Reading | undefined {
+  return readings
+    .filter((one) => one.cache !== undefined)
+    .toSorted((a, b) => (b.cache ?? 0) - (a.cache ?? 0))[0];
+}
+
+/** The least that was available by a node's log, with the line. */
+export function leastAvailable(readings: readonly Reading[]): Reading | undefined {
+  return readings
+    .filter((one) => one.available !== undefined)
+    .toSorted((a, b) => (a.available ?? 0) - (b.available ?? 0))[0];
+}
+
+function fromRow(found: Found): Reading {
+  const { groups } = found;
+  const whole = Number(groups['total']);
+  const bare = whole < 4096 ? GIB : whole < 4_194_304 ? 2 ** 20 : whole < 2 ** 32 ? 1024 : 1;
+  const size = (value: string, unit: string) => toGib(Number(groups[value]), groups[unit] ?? '', bare);
+  return {
+    total: size('total', 't'),
+    used: size('used', 'u'),
+    free: size('free', 'f'),
+    cache: size('cache', 'c'),
+    available: size('available', 'a'),
+    found,
+  };
+}
+
+function fromLine(found: Found): readonly Reading[] {
+  const { key = '', size = '', unit = '' } = found.groups;
+  const value = toGib(Number(size), unit, 1);
+  if (key === 'MemTotal') return [{ total: value, found }];
+  if (key === 'MemFree') return [{ free: value, found }];
+  if (key === 'MemAvailable') return [{ available: value, found }];
+  return key === 'Cached' ? [{ cache: value, found }] : [];
+}
+
+function fromWord(found: Found): readonly Reading[] {
+  const { size, unit, size2, unit2 } = found.groups;
+  return [{ cache: toGib(Number(size ?? size2), unit ?? unit2 ?? '', 1), found }];
+}
+
+const UNITS: readonly (readonly [RegExp, number])[] = [
+  [/^k/i, 1024],
+  [/^M/, 2 ** 20],
+  [/^G/, GIB],
+  [/^T/, 2 ** 40],
+];
+
+function toGib(value: number, unit: string, bare: number): number {
+  const factor = UNITS.find(([form]) => form.test(unit))?.[1] ?? (unit === 'B' ? 1 : bare);
+  return (value * factor) / GIB;
+}
+
+/** Somebody who holds GPU memory by a pasted table or by CUDA's own word. */
+export type NamedHolder = {
+  readonly pid: string;
+  readonly name: string | undefined;
+  readonly gib: number;
+  readonly found: Found;
+};
+
+/** Holders in a node's log, largest first. Rows of nvidia-smi and "Process N has X GiB memory in use". */
+export function holdersIn(view: View, node: string): readonly NamedHolder[] {
+  const on = (found: Found) => found.node === node;
+  const rows = [...view.find(row), ...view.find(csvRow)].filter(on).map((found) => ({
+    pid: found.groups['pid'] ?? '',
+    name: found.groups['name'] ?? found.groups['name2'],
+    gib: Number(found.groups['mib'] ?? found.groups['mib2']) / 1024,
+    found,
+  }));
+  const named = view
+    .find(namedPid)
+    .filter(on)
+    .map((found) => ({
+      pid: found.groups['pid'] ?? '',
+      name: undefined,
+      gib: Number(found.groups['gib']),
+      found,
+    }));
+  return [...rows, ...named].filter(({ gib }) => gib > 0).toSorted((a, b) => b.gib - a.gib);
+}
+
+/** The reserve that the kernel keeps by a node's log, GiB, where it was raised beyond what distributions set. */
+export function raisedReserve(
+  view: View,
+  node: string,
+): { readonly gib: number; readonly found: Found } | undefined {
+  const on = (found: Found) => found.node === node;
+  for (const found of [...view.find(reserve), ...view.find(zone)].filter(on)) {
+    const gib = (Number(found.groups['kib'] ?? 0) * 1024) / GIB;
+    if (gib >= 1) return { gib, found };
+    if (Number(found.groups['scale'] ?? 0) >= 100)
+      return { gib: Number(found.groups['scale']) * 0.012, found };
+  }
+  return undefined;
+}
+
+/** Whether anything in the node's log says that its GPU shares the host's memory. */
+export function saysUnified(view: View, node: string): boolean {
+  return view.find(gb10).some((found) => found.node === node);
+}
+
+/** GB10 shows 119.7 to 121.7 GiB; no discrete GPU of today has that size. */
+export function isGb10Size(totalGib: string | number | undefined): boolean {
+  const total = Number(totalGib);
+  return total > 117 && total < 124;
+}
+
+/**
+ * What a message of torch leaves unexplained, GiB: the card's capacity less what is free, what this process has and
+ * what it names of others. Undefined where it does not say all of it.
+ */
+export function unexplained(message: string): { readonly gib: number; readonly total: number } | undefined {
+  const total = /total capacity of ([\d.]+) GiB/.exec(message)?.[1];
+  const free = /of which ([\d.]+) (GiB|MiB) is free/.exec(message);
+  const own = /this process has ([\d.]+) (GiB|MiB) memory in use/.exec(message);
+  if (total === undefined || free === null || own === null) return undefined;
+  const size = (match: RegExpExecArray) => Number(match[1]) / (match[2] === 'MiB' ? 1024 : 1);
+  const others = [...message.matchAll(/Process \d+ has ([\d.]+) (GiB|MiB) memory in use/g)].reduce(
+    (sum, [, gib, unit]) => sum + Number(gib) / (unit === 'MiB' ? 1024 : 1),
+    0,
+  );
+  return { gib: Number(total) - size(free) - size(own) - others, total: Number(total) };
+}
