@@ -19,7 +19,13 @@ export type LookRequest = {
  * One part of the look: a POSIX sh script that works with busybox tools, runs in its own subshell under its
  * own timeout with stdin from /dev/null, LC_ALL=C, and `$R` set to the root prefix (empty on every real host).
  */
-export type Probe = { readonly name: string; readonly script: string; readonly timeoutSeconds: number };
+export type Probe = {
+  readonly name: string;
+  readonly script: string;
+  readonly timeoutSeconds: number;
+  /** It reads what the kernel has at hand and waits for nobody: such probes share one process. */
+  readonly quick?: true;
+};
 
 export type ProbeOutput = {
   readonly code: number;

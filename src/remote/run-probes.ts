@@ -22,8 +22,8 @@ export type ProbesRan =
 const MOST_BYTES = 1024 * 1024;
 
 /**
- * Runs all probes of one host in one round trip, side by side, each in a session of its own with stdin from
- * /dev/null and under its own timeout; one that cannot be ended (a hung driver) is left behind and told as timed
+ * Runs all probes of one host in one round trip, side by side, each (the quick ones together) in a session of its own
+ * with stdin from /dev/null and under its own timeout; one that cannot be ended (a hung driver) is left behind and told as timed
  * out. `header` is sh text that sets variables for them. Nothing is left on the node.
  */
 export async function runProbes(
@@ -107,7 +107,8 @@ export function probesScript(probes: readonly Probe[], header: string): string {
     `one() { $S sh "$T/$1.sh" "$T" >"$T/$1.out" 2>"$T/$1.err" </dev/null 3>&- & p=$!; echo $p >"$T/$1.pid"; wait $p; echo $? >"$T/$1.c"; echo $1 >&3; }`,
     'put_end() { read p <"$T/$1.pid" || return; [ -s "$T/$1.c" ] && return; if [ -n "$S" ]; then kill -$2 -$p; else kill -$2 $p; fi; } 2>/dev/null',
     ...watcher(probes),
-    ...probes.map((_, index) => `one ${index} &`),
+    ...quick(probes),
+    ...probes.flatMap((probe, index) => (probe.quick ? [] : [`one ${index} &`])),
     `n=0; while [ $n -lt ${probes.length} ]; do read i <&3 || break; [ -e "$T/$i.d" ] || { : >"$T/$i.d"; n=$((n+1)); }; done`,
     'kill $W 2>/dev/null',
     // Of what is too long the beginning; then all of it at once, each file between marks of its own.
@@ -118,6 +119,22 @@ export function probesScript(probes: readonly Probe[], header: string): string {
     'exit 0',
     '',
   ].join('\n');
+}
+
+/** Those that wait for nobody, one after the other in one process. One that hangs all the same is late with those behind it. */
+function quick(probes: readonly Probe[]): readonly string[] {
+  const those = probes.flatMap((probe, index) => (probe.quick ? [index] : [])).join(' ');
+  if (those === '') return [];
+  const each = `for i in ${those}; do`;
+  return [
+    `printf '%s\n' '${each} ( . "$1/$i.sh" ) >"$1/$i.out" 2>"$1/$i.err"; echo $? >"$1/$i.c"; done' >"$T/q.sh"`,
+    '{',
+    '  $S sh "$T/q.sh" "$T" </dev/null >/dev/null 2>&1 3>&- & p=$!',
+    `  ${each} echo $p >"$T/$i.pid"; done`,
+    '  wait $p',
+    `  ${each} [ -s "$T/$i.c" ] || : >"$T/$i.late"; echo $i >&3; done`,
+    '} &',
+  ];
 }
 
 /** One process that sleeps from deadline to deadline: TERM at each, KILL half a second later. */

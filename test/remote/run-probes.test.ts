@@ -35,6 +35,31 @@ describe('probes of one host', () => {
     await far.close();
   });
 
+  it('that are quick share a process, each with its own end, and one that hangs is told with those behind it', async () => {
+    const script = 'echo $$ >&2; echo "<$x>"; x=left';
+    const ran = await runProbes(
+      host,
+      [
+        { name: 'one', script: `${script}; exit 4`, timeoutSeconds: 5, quick: true },
+        { name: 'alone', script: 'echo $$ >&2', timeoutSeconds: 5 },
+        { name: 'two', script, timeoutSeconds: 5, quick: true },
+        { name: 'broken', script: 'if then', timeoutSeconds: 5, quick: true },
+        { name: 'hangs', script: 'echo begun; sleep 60', timeoutSeconds: 1, quick: true },
+        { name: 'behind', script: 'echo never', timeoutSeconds: 5, quick: true },
+      ],
+      '',
+      { signal: never },
+    );
+    if (ran.kind !== 'ran') throw new Error('lost');
+    const { one, alone, two, broken, hangs, behind } = Object.fromEntries(ran.outputs);
+    expect(one).toMatchObject({ code: 4, stdout: '<>\n', timedOut: false });
+    expect(two).toMatchObject({ code: 0, stdout: '<>\n', stderr: one?.stderr });
+    expect(alone?.stderr).not.toBe(one?.stderr);
+    expect(broken).toMatchObject({ code: 2, timedOut: false });
+    expect(hangs).toMatchObject({ code: 124, stdout: 'begun\n', timedOut: true });
+    expect(behind).toMatchObject({ code: 124, stdout: '', timedOut: true });
+  });
+
   it('come back in one round trip, each with its own end', async () => {
     const ran = await runProbes(
       host,
