@@ -1,18 +1,28 @@
 import type { Evidence } from '../../domain/evidence.ts';
-import { type EngineName, type Software, softwareOf } from '../../domain/recipe.ts';
-import { hasFlag, meantFlag, SOFTWARE } from './engine-flags.ts';
-import { type Found, type Match, pattern, type Signature } from './signature.ts';
+import { argsOf, type EngineName, type Software, softwareOf } from '../../domain/recipe.ts';
+import { list } from '../../domain/units.ts';
+import { hasFlag, hyphened, isForeign, meantFlag, nearest, SOFTWARE } from './engine-flags.ts';
+import { inOrder, whoSaid } from './line-signature.ts';
+import { isBareJson } from './reparsed-arguments.ts';
+import { nodesOf } from './scene.ts';
+import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
 
 const unrecognized = pattern(
-  'error: unrecognized arguments: ',
-  /error: unrecognized arguments: (?<words>.+)$/,
+  [
+    'error: unrecognized arguments: ',
+    'No such option: ',
+    'unknown flag: ',
+    'unexpected keyword argument',
+    'unexpected argument',
+  ],
+  /error: unrecognized arguments: (?<words>.+)$|No such option: (?<click>-\S+)|unknown flag: (?<go>-\S+)|(?:ServerArgs|EngineArgs|AsyncEngineArgs)\S* got an unexpected keyword argument '(?<keyword>\w+)'|error: unexpected argument '(?<clap>-\S+)' found/,
 );
 const invalidChoice = pattern(
-  ': invalid choice: ',
-  /error: argument (?<flag>[^:]+): invalid choice: (?<value>'[^']*'|"[^"]*"|\S+)/,
+  [': invalid choice: ', '(chose from {', 'Available parsers: ', "arser '"],
+  /error: argument (?<flag>[^:]+): invalid choice: (?<value>'[^']*'|"[^"]*"|\S+)(?: \((?:maybe you meant .*; )?choose from (?<choices>.+)\)?)?|invalid (?<kind>tool call|reasoning) parser: (?<parser>\S+) \(chose from \{ ?(?<parsers>[^}]+)|(?<kind2>Reasoning|Tool) parser '(?<parser2>[^']+)' not found\.?(?: Available parsers: (?<parsers2>.+))?/,
 );
 const invalidValue = pattern(
-  ['error: argument '],
+  'error: argument ',
   /error: argument (?<flag>[^:]+): (?:invalid \S+ value: (?<value>'[^']*'|"[^"]*"|\S+)|expected (?<wanted>.+))$/,
 );
 const ambiguous = pattern(
@@ -20,56 +30,101 @@ const ambiguous = pattern(
   /error: ambiguous option: (?<flag>\S+) could match (?<options>.+)$/,
 );
 
-/** argparse refuses the command line; the engine ends at once. */
+/** The command line is refused; the engine ends at once. */
 export const flagRefused: Signature = {
   name: 'flag-refused',
   causes: ['flag-unknown-to-this-version', 'flag-of-other-engine', 'flag-misspelled'],
-  seenOn: 'vLLM 0.2x and SGLang 0.4, argparse of Python 3.10 to 3.13',
-  source: "Python's argparse; vLLM cli, SGLang launch_server.py",
+  seenOn: 'vLLM 0.3 to 0.32 and SGLang 0.4 to 0.5.23, argparse of Python 3.10 to 3.13',
+  source: "Python's argparse, click, Go's pflag; vLLM cli, SGLang launch_server.py",
   patterns: [unrecognized, invalidChoice, invalidValue, ambiguous],
-  match({ evidence, find }) {
-    const words = find(unrecognized)[0];
-    const choice = find(invalidChoice)[0] ?? find(invalidValue)[0];
-    const several = find(ambiguous)[0];
-    if (words) return unknownFlag(evidence.engine, words);
-    if (choice) return badValue(evidence, choice);
-    return several ? tooShort(several) : undefined;
+  looks: ['launch_server.py: error: unrecognized arguments: --enable_metrics'],
+  match(view) {
+    const { evidence, find } = view;
+    const unknown = inOrder([unrecognized], view).filter(
+      ({ groups }) => groups['words'] === undefined || !isBareJson(groups['words']),
+    );
+    const choice = inOrder([invalidChoice, invalidValue], view).filter(
+      ({ groups }) => !isBareJson(groups['value'] ?? '') && !/\\r/.test(groups['value'] ?? ''),
+    );
+    const several = find(ambiguous);
+    const [words, value, short] = [unknown[0], choice[0], several[0]];
+    if (words)
+      return { ...unknownFlag(engineOf(words, evidence.engine), words), ...seat(words, unknown, view) };
+    if (value) return { ...badValue(evidence, value), ...seat(value, choice, view) };
+    return short ? { ...tooShort(short), ...seat(short, several, view) } : undefined;
   },
 };
 
+function seat(first: Found, all: readonly Found[], view: View): Pick<Match, 'node' | 'atFault' | 'shown'> {
+  const place = whoSaid(first, all, view);
+  const shown =
+    place.atFault === 'both'
+      ? nodesOf(view.evidence).flatMap((node) => all.find((found) => found.node === node) ?? [])
+      : [first];
+  return { ...place, shown };
+}
+
+/** The line often says itself which program refused. */
+function engineOf({ message }: Found, given: EngineName): EngineName {
+  if (/^(?:usage: )?(?:\S*vllm|api_server\.py)\b/.test(message)) return given === 'vllm-ray' ? given : 'vllm';
+  return /^(?:\S*sglang|launch_server\.py)\b/.test(message) ? 'sglang' : given;
+}
+
 function unknownFlag(engine: EngineName, found: Found): Match {
   const own = softwareOf(engine);
-  const words = (found.groups['words'] ?? '').split(/\s+/);
-  const written = words.find((word) => /^--?[A-Za-z]/.test(word)) ?? words[0] ?? '';
+  const { words: text = '', click, go, keyword, clap } = found.groups;
+  const words = text.split(/\s+/).filter((word) => word !== '');
+  const written =
+    click ??
+    go ??
+    clap ??
+    (keyword === undefined ? undefined : `--${keyword.replace(/_/g, '-')}`) ??
+    words.find((word) => /^--?[A-Za-z]/.test(word)) ??
+    words[0] ??
+    '';
   const flag = written.split('=')[0] ?? written;
-  const other = SOFTWARE.find((name) => name !== own && hasFlag(name, flag));
-  const meant = meantFlag(own, flag);
-  const foreign = other !== undefined && !hasFlag(own, flag) && meant === undefined;
-  const cause = foreign
-    ? 'flag-of-other-engine'
-    : meant !== undefined
-      ? 'flag-misspelled'
-      : 'flag-unknown-to-this-version';
-  const why = foreign
-    ? `That is a flag of ${NAMES[other]}, which ${NAMES[softwareOf(engine)]} does not have.`
-    : meant !== undefined
-      ? `The flag is written ${meant}.`
-      : `The ${NAMES[softwareOf(engine)]} installed there is older or newer than the flag.`;
+  const notEngine = click !== undefined || go !== undefined || clap !== undefined;
+  const cause = notEngine ? ({ cause: 'flag-unknown-to-this-version' } as const) : judge(own, flag);
+  const meant = 'meant' in cause ? cause.meant : undefined;
+  const other = 'other' in cause ? cause.other : undefined;
+  const name = notEngine ? 'The program' : NAMES[own];
   return {
-    cause,
+    cause: cause.cause,
     node: found.node,
     shown: [found],
-    title: `${NAMES[softwareOf(engine)]} on ${found.node} does not know the flag ${flag}`,
-    why,
+    title: `${name} on ${found.node} does not know the flag ${flag}`,
+    why:
+      other !== undefined
+        ? `That is a flag of ${other}, which ${NAMES[own]} does not have.`
+        : meant !== undefined
+          ? `The flag is written ${meant}.`
+          : `The version installed there is older or newer than the flag.`,
     advice: [
       meant === undefined
         ? `Take ${flag} out of args.${engine} in the recipe, or use an image that knows it.`
         : `Write ${meant} in args.${engine} of the recipe.`,
     ],
-    values: { flag, words: words.join(' '), ...(meant ? { meant } : {}) },
-    confidence: 0.96,
+    values: { flag, words: words.length > 0 ? words.join(' ') : flag, ...(meant ? { meant } : {}) },
+    confidence: notEngine ? 0.7 : 0.95,
     specificity: 3,
   };
+}
+
+type Judged =
+  | { readonly cause: 'flag-of-other-engine'; readonly other: string }
+  | { readonly cause: 'flag-misspelled'; readonly meant: string }
+  | { readonly cause: 'flag-unknown-to-this-version' };
+
+/** A flag that some version has is unknown to this one; else the other engine's, else a slip of the pen. */
+function judge(own: Software, flag: string): Judged {
+  if (hasFlag(own, flag)) return { cause: 'flag-unknown-to-this-version' };
+  const meant = meantFlag(own, flag);
+  if (meant !== undefined && meant === hyphened(flag)) return { cause: 'flag-misspelled', meant };
+  const other = SOFTWARE.find((name) => name !== own && hasFlag(name, hyphened(flag)));
+  if (other !== undefined) return { cause: 'flag-of-other-engine', other: NAMES[other] };
+  if (meant !== undefined) return { cause: 'flag-misspelled', meant };
+  if (isForeign(flag)) return { cause: 'flag-of-other-engine', other: 'another server' };
+  return { cause: 'flag-unknown-to-this-version' };
 }
 
 /** Keys of a recipe from which a flag comes, where it does not stand in args. */
@@ -81,29 +136,59 @@ const KEYS: Readonly<Record<string, string>> = {
 };
 
 function badValue({ engine, recipe }: Evidence, found: Found): Match {
+  const { groups } = found;
   // argparse names all spellings: "--tp-size/--tensor-parallel-size" or "-tp, --tensor-parallel-size".
-  const flag = (found.groups['flag'] ?? '').split(/[/,]\s*/).at(-1) ?? '';
-  const own = (recipe.args[engine] ?? []).some((word) => word.split('=')[0] === flag);
+  const kind = (groups['kind'] ?? groups['kind2'])?.toLowerCase();
+  const flag =
+    kind === undefined
+      ? ((groups['flag'] ?? '').split(/[/,]\s*/).find((word) => word.startsWith('--')) ??
+        groups['flag'] ??
+        '')
+      : kind === 'reasoning'
+        ? '--reasoning-parser'
+        : '--tool-call-parser';
+  const own = argsOf(recipe, engine).some((word) => word.split('=')[0] === flag);
   const key = own ? undefined : KEYS[flag];
-  const value = found.groups['value']?.replace(/^['"]|['"]$/g, '');
+  const value = (groups['value'] ?? groups['parser'] ?? groups['parser2'])?.replace(/^['"]|['"]$/g, '');
+  const choices = (groups['choices'] ?? groups['parsers'] ?? groups['parsers2'] ?? '')
+    .split(/[\s,]+/)
+    .map((word) => word.replace(/^['"(]+|['")]+$/g, ''))
+    .filter((word) => word !== '');
+  const meant = value === undefined ? undefined : closest(value, choices);
+  const misspelled = meant !== undefined || groups['wanted'] !== undefined || choices.length === 0;
   return {
-    cause: found.groups['wanted'] ? 'flag-misspelled' : 'flag-unknown-to-this-version',
+    cause: misspelled ? 'flag-misspelled' : 'flag-unknown-to-this-version',
     node: found.node,
     shown: [found],
     title:
       value === undefined
         ? `${NAMES[softwareOf(engine)]} on ${found.node} wants a value for ${flag}`
         : `${NAMES[softwareOf(engine)]} on ${found.node} does not know ${value} as a value of ${flag}`,
-    why: 'The engine ended before it began, while it read its command line.',
+    why:
+      meant === undefined
+        ? `The engine ended before it began, while it read its command line${choices.length > 0 && choices.length < 8 ? `; it takes ${list(choices)}` : ''}.`
+        : `It is written ${meant}.`,
     advice: [
       key === undefined
         ? `Correct ${flag} in args.${engine} of the recipe; the line above names what it takes.`
         : `Correct ${key} in the recipe, which gives ${flag}; the line above names what it takes.`,
     ],
-    values: { flag, ...(value === undefined ? {} : { value }) },
-    confidence: 0.9,
+    values: {
+      flag,
+      ...(value === undefined ? {} : { value }),
+      ...(meant === undefined ? {} : { meantValue: meant }),
+    },
+    confidence: choices.length > 0 ? 0.88 : 0.7,
     specificity: 3,
   };
+}
+
+function closest(value: string, choices: readonly string[]): string | undefined {
+  const plain = (word: string): string => word.toLowerCase().replace(/[-_]/g, '');
+  return (
+    choices.find((choice) => choice !== value && plain(choice) === plain(value)) ??
+    nearest(value, choices, value.length <= 4 ? 1 : 2)
+  );
 }
 
 function tooShort(found: Found): Match {
@@ -116,7 +201,7 @@ function tooShort(found: Found): Match {
     why: `It could be any of ${options}.`,
     advice: ['Write the flag in full in the recipe.'],
     values: { flag, options },
-    confidence: 0.95,
+    confidence: 0.93,
     specificity: 3,
   };
 }

@@ -1,70 +1,123 @@
 import type { Evidence } from '../../domain/evidence.ts';
 import { valueIf } from '../../domain/facts.ts';
 import { quotePlainly } from '../../domain/quote.ts';
+import { inOrder, sameLog, whoSaid } from './line-signature.ts';
 import { fabricAddresses, factsOf, nodesOf } from './scene.ts';
-import { pattern, type Signature } from './signature.ts';
+import { type Found, pattern, type Signature, type View } from './signature.ts';
 
 const repoId = pattern(
   [
     'HFValidationError',
+    'Repo id must',
     '(invalid repository id)',
     'Invalid repository ID or local directory',
     'path_or_model_id',
   ],
-  /(?:HFValidationError: Repo id must .*?: '(?<a>\/[^']+)'|FileNotFoundError: (?<b>\/\S+) \(invalid repository id\)|(?:Invalid repository ID or local directory specified|Incorrect path_or_model_id): '(?<c>\/[^']+)')/,
+  /(?:Repo id must .*?: ?'(?<a>[./~][^']+)'|FileNotFoundError: (?<b>\/\S+) \(invalid repository id\)|(?:Invalid repository ID or local directory specified|Incorrect path_or_model_id): '(?<c>[./~][^']+)')/,
 );
 const config = pattern(
-  ["Can't load the configuration of '", 'does not appear to have a file named', 'is not a local folder'],
-  /(?:Can't load the configuration of '(?<a>\/[^']+)'|(?<b>\/\S+) does not appear to have a file named|(?<c>\/\S+) is not a local folder)/,
+  [
+    "Can't load the configuration of '",
+    "Can't load tokenizer for '",
+    'does not appear to have a file named',
+    'is not a local folder',
+    'Cannot find any model weights with',
+    'config.json',
+  ],
+  /(?:Can't load (?:the configuration of|tokenizer for|the model for) '(?<a>[./~][^']+)'|(?<b>\/\S+) does not appear to have a file named|(?<c>\/\S+) is not a local folder|Cannot find any model weights with [`'](?<d>\/[^`']+)|(?:[Nn]o|[Cc]ould not find|[Cc]annot find|[Mm]issing) (?:a )?config\.json (?:in|at|under) ['"]?(?<e>\/[^'"\s]+))/,
 );
 const noFile = pattern(
-  ['No such file or directory: ', 'bind source path does not exist', 'NotADirectoryError'],
-  /(?:No such file or directory: '(?<a>\/[^']+)'|bind source path does not exist: (?<b>\/\S+))/,
+  [
+    'No such file or directory',
+    'bind source path does not exist',
+    'NotADirectoryError',
+    'does not exist',
+    'link_stat',
+  ],
+  /(?:No such file or directory: '(?<a>\/[^']+)'|bind source path does not exist: (?<b>\/\S+)|link_stat "(?<d>\/[^"]+)" failed: No such file|cannot access '(?<e>\/[^']+)': No such file|(?:[Mm]odel|[Pp]ath|[Ff]older|[Dd]irectory)\b[^/']*['"`]?(?<c>\/[^\s'"`]+)['"`]? (?:does not exist|not found))/,
 );
+/** Files that only a model's folder has. */
+const MODEL_FILE =
+  /\/(?:config\.json|generation_config\.json|tokenizer[\w.]*|[\w.-]+\.safetensors(?:\.index\.json)?|pytorch_model[\w.-]*|preprocessor_config\.json|[\w.-]+\.gguf)$/;
+/** Caches and system folders: not the model, whatever is missing there. */
+const ELSEWHERE =
+  /\/(?:triton|torchinductor|flashinfer|tilelang|torch_compile_cache|deep_gemm|dev|proc|sys|run|tmp|usr|etc|bin|lib)\/|transformers_modules|\/blobs\/|\.lock$|\.no_exist/;
 
 /** A rank does not find the model's folder and takes its path for a name of the hub. */
 export const modelPathMissing: Signature = {
   name: 'model-path-missing',
   causes: ['model-path-missing-on-worker'],
-  seenOn: 'vLLM 0.5 to 0.11, transformers 4 and 5',
-  source: 'huggingface_hub validators; transformers configuration_utils.py; vLLM weight_utils.py',
+  seenOn: 'vLLM 0.5 to 0.32, SGLang 0.4 to 0.5, transformers 4 and 5, docker 29',
+  source: 'huggingface_hub validators; transformers configuration_utils.py; vLLM weight_utils.py; moby',
   patterns: [repoId, config, noFile],
-  match({ evidence, find }) {
-    const path = evidence.recipe.path.replace(/\/+$/, '');
-    const shown = [
-      ...find(repoId),
-      ...find(config),
-      ...find(noFile).filter((found) => within(path, found.groups)),
-    ];
-    const first = shown.toSorted((a, b) => a.line.at - b.line.at)[0];
+  looks: [
+    "HFValidationError: Repo id must be in the form 'repo_name' or 'namespace/repo_name': '/models/model-x'.",
+  ],
+  match(view) {
+    const { evidence } = view;
+    const all = inOrder([repoId, config, noFile], view).filter((found) => counts(found, view));
+    const first = all[0];
     if (first === undefined) return undefined;
-    const { a, b, c } = first.groups;
-    const missing = a ?? b ?? c ?? path;
+    const path = evidence.recipe.path.replace(/\/+$/, '');
+    const { a, b, c, d, e } = first.groups;
+    const missing = a ?? b ?? c ?? d ?? e ?? path;
+    const place = whoSaid(first, all, view);
+    const where = place.node ?? nodesOf(evidence).join(' and ');
     const lies = valueIf(factsOf(evidence, first.node)?.model);
     const unmounted = lies?.present === true;
+    const folder = missing.replace(MODEL_FILE, '');
     return {
       cause: 'model-path-missing-on-worker',
-      node: first.node,
-      shown: shown.filter((found) => found.rank === first.rank).slice(0, 3),
+      ...place,
+      shown:
+        place.atFault === 'both'
+          ? nodesOf(evidence).flatMap((node) => all.find((found) => found.node === node) ?? [])
+          : all.filter((found) => sameLog(found, first)).slice(0, 3),
       title: unmounted
-        ? `The container on ${first.node} does not see the model at ${missing}`
-        : `${first.node} does not have the model at ${missing}`,
+        ? `The container on ${where} does not see the model at ${missing}`
+        : `${where} does not have the model at ${missing}`,
       why: unmounted
-        ? `The folder lies on ${first.node} itself, but it is not mounted into the container at that path.`
+        ? `The folder lies on ${where} itself, but it is not mounted into the container at that path.`
         : 'Where the folder is missing the engine takes its path for a name on the hub, and says so.',
       advice: unmounted
         ? [`Mount it at the same path: run.volumes: ["${path}:${path}:ro"]`]
-        : copy(evidence, first.node, path),
+        : copy(evidence, first.node, path === '/unknown' ? folder : path),
       values: { path: missing },
-      confidence: lies?.present === false ? 0.97 : 0.9,
+      confidence: confidenceOf(first, lies?.present === false),
       specificity: 3,
     };
   },
 };
 
-function within(path: string, groups: Readonly<Record<string, string | undefined>>): boolean {
-  const file = groups['a'] ?? groups['b'] ?? '';
-  return file === path || file.startsWith(`${path}/`);
+function counts(found: Found, { evidence, command }: View): boolean {
+  const { groups, message } = found;
+  if (
+    /\((?:invalid repository id)\)|Repo id|Invalid repository ID|path_or_model_id|Can't load|does not appear|is not a local|any model weights|config\.json (?:in|at|under)/.test(
+      message,
+    )
+  )
+    return true;
+  const file = groups['a'] ?? groups['b'] ?? groups['c'] ?? groups['d'] ?? groups['e'] ?? '';
+  const path = evidence.recipe.path.replace(/\/+$/, '');
+  if (within(path, file)) return true;
+  if (ELSEWHERE.test(file)) return false;
+  const told = /(?:--model(?:-path)?[= ]|model(?:_path)?=|serve )['"]?(\/[^\s'",)]+)/.exec(
+    command(found.node),
+  )?.[1];
+  return (
+    (told !== undefined && within(told, file)) ||
+    MODEL_FILE.test(file) ||
+    /bind source path|link_stat/.test(message)
+  );
+}
+
+function within(folder: string, file: string): boolean {
+  return file === folder || file.startsWith(`${folder.replace(/\/+$/, '')}/`);
+}
+
+function confidenceOf({ message }: Found, seenMissing: boolean): number {
+  if (seenMissing) return 0.97;
+  return /bind source path|link_stat|does not exist|No such file/.test(message) ? 0.78 : 0.9;
 }
 
 /** The exact command that brings the folder over the fabric, from a node that has it. */

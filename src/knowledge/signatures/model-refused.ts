@@ -1,108 +1,195 @@
-import { plainSignature } from './plain-signature.ts';
-import { pattern } from './signature.ts';
+import { rayAddressOf } from '../engines/log-line.ts';
+import { lineSignature, type Where, whoSaid } from './line-signature.ts';
+import { type Found, pattern, type View } from './signature.ts';
 
 /** The model brings its own Python code, which runs only when the user says so: never a remedy, only advice. */
-export const trustRemoteCode = plainSignature({
+export const trustRemoteCode = lineSignature({
   name: 'trust-remote-code',
   cause: 'trust-remote-code-missing',
-  seenOn: 'vLLM 0.3 and later, transformers 4 and 5',
+  seenOn: 'vLLM 0.3 to 0.32, SGLang 0.4 to 0.5, transformers 4 and 5',
   source: 'transformers dynamic_module_utils.py; vLLM transformers_utils/config.py',
   forms: [
     pattern(
-      ['trust_remote_code=True', '--trust-remote-code'],
-      /(?:requires you to execute the .* file in that repo|contains custom code which must be executed|set(?:ting)? (?:the option )?`?trust_remote_code=True)/,
+      ['trust_remote_code', '--trust-remote-code', 'run the custom code'],
+      /requires you to execute (?:the .* file|custom code)|(?:contains|references) custom code(?: contained in \S+)? which must be executed|Please pass the argument `?trust_remote_code=True|set(?:ting)? (?:the option )?`?trust_remote_code=True|Do you wish to run the custom code|using the `--trust-remote-code` flag/,
+    ),
+    pattern(
+      ['requires you to execute', 'custom code which'],
+      /requires you to execute (?:the .* file|custom code)|(?:contains|references) custom code which must be executed/,
     ),
   ],
-  title: (found) => `The model wants to run its own code on ${found.node}`,
+  title: (_found, where) => `The model wants to run its own code on ${where}`,
   why: 'Its folder holds Python files that the engine runs only when it is told to trust them.',
   advice: () => [
     'Read the .py files in the model folder first; they run with all rights of the engine.',
     'If you trust them, add "--trust-remote-code" to args of the engine in the recipe.',
   ],
-  confidence: 0.95,
+  confidence: 0.94,
   specificity: 3,
+  looks: [
+    'ValueError: The repository org/model contains custom code which must be executed to correctly load the model.',
+  ],
 });
 
-/** The engine is older than the model's architecture. */
-export const modelNotSupported = plainSignature({
-  name: 'model-not-supported',
-  cause: 'model-not-supported-by-engine',
-  seenOn: 'vLLM 0.7, January 2025; SGLang 0.5',
-  source: 'vLLM model_executor/models/registry.py',
+/** A worker unpickles a class of the model's own code without having that code. */
+export const remoteModule = lineSignature({
+  name: 'remote-module',
+  cause: 'remote-code-module-missing-on-worker',
+  seenOn: 'vLLM 0.4 to 0.20 over Ray and with several processes, transformers 4',
+  source: 'transformers dynamic_module_utils.py; pickle; ray cloudpickle',
   forms: [
     pattern(
-      ['Model architectures [', 'has no vLLM implementation', 'Unsupported architectures'],
-      /Model architectures \['?(?<architecture>[\w, ']+?)'?\] (?:are not supported|failed to be inspected)|has no vLLM implementation|Unsupported architectures/,
+      'transformers_modules',
+      /No module named '?transformers_modules(?<module>[\w.-]*)|(?:Can't get attribute|cannot pickle|Can't pickle) .*transformers_modules|No such file or directory: '(?<path>\/[^']*transformers_modules[^']*)'|ImportError.*transformers_modules/,
     ),
   ],
-  title: (found) =>
-    `The engine on ${found.node} does not know the architecture ${found.groups['architecture'] ?? 'of this model'}`,
-  why: 'This release of the engine is older than the model, or was built without it.',
-  advice: () => ['Use a newer image, or the other engine.'],
-  confidence: 0.92,
+  at: workerWho,
+  title: (_found, where) => `The model's own code is missing on ${where}`,
+  why: "The head made a module (transformers_modules) of the model's Python files; the worker gets objects of it and has no such module.",
+  advice: (_found, where) => [
+    `Put the whole model folder, with its .py files, at the same path on ${where}: firstlight plan compares the nodes.`,
+    'Give --trust-remote-code to every rank, and HF_MODULES_CACHE a folder of its own on each node.',
+  ],
+  confidence: 0.93,
   specificity: 3,
+  looks: ["ModuleNotFoundError: No module named 'transformers_modules'"],
+});
+
+/** Of a worker's line in the head's log, the worker; else who printed it. */
+function workerWho(first: Found, all: readonly Found[], view: View): Where {
+  const workers = view.evidence.ranks.filter(({ role }) => role === 'worker');
+  const brought = all.find(({ line, role }) => role === 'head' && rayAddressOf(line.text) !== undefined);
+  if (brought !== undefined && workers.length === 1) return { node: workers[0]?.node };
+  const own = all.find(({ role, rank }) => role === 'worker' && rank >= 0);
+  return own === undefined ? whoSaid(first, all, view) : { node: own.node };
+}
+
+/** The engine does not have the model's architecture, or not its quantisation. */
+export const modelNotSupported = lineSignature({
+  name: 'model-not-supported',
+  cause: 'model-not-supported-by-engine',
+  seenOn: 'vLLM 0.3 to 0.32, SGLang 0.4 to 0.5.23',
+  source:
+    'vLLM model_executor/models/registry.py and config/model.py; SGLang models/registry.py, model_loader/utils.py',
+  forms: [
+    pattern(
+      [
+        'Model architecture',
+        'has no vLLM implementation',
+        'has no SGlang implementation',
+        'has no SGLang implementation',
+        'Unsupported architectures',
+        'nsupported model architecture',
+        'nsupported architectures',
+      ],
+      /Model architectures? \[?'?(?<architecture>[\w, ']+?)'?\]? (?:(?:are|is) not supported|failed to be inspected|was supported in vLLM until)|(?<other>\w+) has no (?:vLLM|SG[Ll]ang) implementation and|[Uu]nsupported (?:model )?architectures?:? ?\[?'?(?<third>\w+)?/,
+    ),
+    pattern(
+      ['Cannot find model module', 'not a registered model', 'No model architectures are specified'],
+      /Cannot find model module\.? '?(?<architecture>\w+)|'(?<other>\w+)' is not a registered model|No model architectures are specified/,
+    ),
+    pattern(
+      ['quantization method', 'Unknown quantization', 'nvalid quantization', 'nsupported quantization'],
+      /(?:[Uu]nknown|[Ii]nvalid|[Uu]nsupported) quantization(?: method| scheme)?:? ?'?(?<quantization>[\w-]+)/,
+    ),
+    pattern(
+      ['There is no module or parameter named', 'weights were not initialized from checkpoint'],
+      /There is no module or parameter named '(?<weight>[^']+)' in (?<architecture>\w+)|weights were not initialized from checkpoint/,
+    ),
+  ],
+  counts: ({ message }) => !/falling back|^WARNING/.test(message),
+  title: ({ groups }, where) =>
+    groups['quantization'] === undefined
+      ? `The engine on ${where} does not know the architecture ${groups['architecture'] ?? groups['other'] ?? groups['third'] ?? 'of this model'}`
+      : `The engine on ${where} does not know the quantisation ${groups['quantization']}`,
+  why: 'This release of the engine is older than the model, or was built without it.',
+  advice: () => ['Use a newer image, or name the other engine in engines of the recipe: it is then tried.'],
+  confidence: ({ message }) =>
+    /no module or parameter|not initialized/.test(message) ? 0.6 : /quantization/.test(message) ? 0.72 : 0.92,
+  specificity: 3,
+  looks: ["ValueError: Model architectures ['NewForCausalLM'] are not supported for now."],
 });
 
 /** transformers is older than the model. */
-export const transformersTooOld = plainSignature({
+export const transformersTooOld = lineSignature({
   name: 'transformers-too-old',
   cause: 'transformers-too-old',
-  seenOn: 'transformers 4.5x, 2025',
-  source: 'transformers configuration_auto.py',
+  seenOn: 'transformers 4.40 to 5, 2024 to 2026',
+  source: 'transformers models/auto/configuration_auto.py, tokenization_utils_base.py and utils/versions.py',
   forms: [
     pattern(
-      'but Transformers does not recognize this architecture',
-      /model type `?(?<type>[\w-]+)`? but Transformers does not recognize this architecture/,
+      [
+        'does not recognize this architecture',
+        'version of Transformers is out of date',
+        'pgrade transformers',
+        'pgrade Transformers',
+        '--upgrade transformers',
+      ],
+      /model type `?(?<type>[\w.-]+)`? but Transformers does not recognize this architecture|version of Transformers is out of date|(?:[Pp]lease |[Yy]ou (?:can|should|need to) |to )(?:upgrade|update) [Tt]ransformers|pip install (?:--upgrade|-U) transformers/,
     ),
+    pattern(
+      ['transformers>', 'transformers version', 'Transformers version', 'transformers =='],
+      /transformers ?[>=]=? ?(?<wanted>[\d.]+\S*) is required|requires (?:`)?transformers ?[>=]=? ?(?<needed>[\d.]+)|[Tt]ransformers version (?<have>[\d.]+) is (?:too old|not supported)/,
+    ),
+    pattern(
+      [
+        "from 'transformers",
+        'Tokenizer class ',
+        'not currently imported',
+        'Unrecognized model in',
+        'Unrecognized configuration class',
+        'Unrecognized model identifier',
+      ],
+      /cannot import name '(?<name>\w+)' from 'transformers|Tokenizer class (?<tokenizer>\w+) does not exist or is not currently imported|Unrecognized (?:model in|configuration class|model identifier)/,
+    ),
+    pattern(
+      "KeyError: '",
+      /^(?:\[rank\d+\]: ?)?KeyError: '(?<type>(?:qwen|llama|mistral|ministral|gemma|glm|deepseek|phi|gpt_oss|minimax|kimi|nemotron|granite|ernie|step|longcat|mimo|inkling|apertus|olmo|exaone|bailing|hunyuan)[\w]*)'$/,
+    ),
+    pattern('`rope_scaling` must be a dictionary', /`rope_scaling` must be a dictionary with/),
   ],
-  title: (found) =>
-    `transformers on ${found.node} does not know the model type ${found.groups['type'] ?? ''}`,
+  title: ({ groups }, where) =>
+    `transformers on ${where} does not know ${groups['type'] ? `the model type ${groups['type']}` : 'this model'}`,
   why: 'The library in the image is older than the model.',
-  advice: () => ['Use a newer image.'],
-  confidence: 0.93,
+  advice: (_found, where) => [
+    'Use a newer image; or in a plain environment: pip install -U transformers, as far as the engine allows it.',
+    `See what is there, in the environment on ${where}: python3 -c "import transformers; print(transformers.__version__)"`,
+  ],
+  confidence: ({ message }) =>
+    /does not recognize|out of date/.test(message)
+      ? 0.95
+      : /Unrecognized|KeyError/.test(message)
+        ? 0.66
+        : 0.85,
   specificity: 3,
+  looks: [
+    'The checkpoint you are trying to load has model type `new_moe` but Transformers does not recognize this architecture.',
+  ],
 });
 
-/** The head count or the quantisation does not split over that many ranks. */
-export const headsDoNotDivide = plainSignature({
-  name: 'heads-do-not-divide',
-  cause: 'tp-size-not-divisible',
-  seenOn: 'vLLM 0.x to 0.28; SGLang 0.5',
-  source: 'vLLM config/model.py; SGLang server_args.py',
+/** tokenizer.json was written by a newer tokenizers than the one that reads it. */
+export const tokenizersTooOld = lineSignature({
+  name: 'tokenizers-too-old',
+  cause: 'tokenizers-too-old',
+  seenOn: 'tokenizers 0.13 to 0.21',
+  source: 'serde errors of huggingface/tokenizers',
   forms: [
     pattern(
-      'must be divisible by tensor parallel size',
-      /[Tt]otal number of attention heads \((?<heads>\d+)\) must be divisible by tensor parallel size \((?<tensor>\d+)\)/,
+      ['untagged enum', 'unknown variant `'],
+      /did not match any variant of untagged enum (?<what>\w+)|unknown variant `(?<variant>\w+)`, expected/,
     ),
-    pattern('is not divisible by', /AssertionError: (?<heads>\d+) is not divisible by (?<tensor>\d+)$/),
-    pattern('must be divisible by number of nodes', /size must be divisible by number of nodes/),
-  ],
-  title: (found) =>
-    found.groups['heads']
-      ? `${found.node} cannot begin: ${found.groups['heads']} attention heads do not split over ${found.groups['tensor']} ranks`
-      : `${found.node} cannot begin: the ranks do not split evenly over the nodes`,
-  why: 'Every rank must get the same number of attention heads.',
-  advice: () => ['Choose another layout.tensor in the recipe, a number that divides the heads.'],
-  confidence: 0.95,
-  specificity: 3,
-});
-
-/** A quantised weight becomes narrower than its block when it is split. */
-export const blocksDoNotDivide = plainSignature({
-  name: 'blocks-do-not-divide',
-  cause: 'tp-breaks-quantization-blocks',
-  seenOn: 'SGLang 0.4.2, February 2025; vLLM 0.26, August 2026',
-  source: 'fp8.py of both engines',
-  forms: [
     pattern(
-      'is not divisible by weight quantization block',
-      /= (?<width>\d+) is not divisible by weight quantization (?<side>block_[nk]) = (?<block>\d+)/,
+      ['tokenizers>', 'tokenizers version', 'tokenizers =='],
+      /tokenizers ?[>=]=? ?(?<wanted>[\d.]+\S*) is required|requires (?:`)?tokenizers ?[>=]=? ?(?<needed>[\d.]+)/,
     ),
   ],
-  title: (found) =>
-    `${found.node} got weights ${found.groups['width'] ?? ''} wide, and their quantisation wants multiples of ${found.groups['block'] ?? ''}`,
-  why: 'The checkpoint is quantised in blocks, and every rank must hold whole ones.',
-  advice: () => ['Choose a smaller layout.tensor, or expert parallelism, or a checkpoint without blocks.'],
-  confidence: 0.95,
+  title: (_found, where) => `tokenizers on ${where} cannot read the model's tokenizer.json`,
+  why: 'The file was written by a newer release of the library than the one in the image.',
+  advice: (_found, where) => [
+    'Use a newer image; or in a plain environment: pip install -U tokenizers transformers, as far as the engine allows it.',
+    `See what is there, in the environment on ${where}: python3 -c "import tokenizers; print(tokenizers.__version__)"`,
+  ],
+  confidence: 0.94,
   specificity: 3,
+  looks: ['Exception: data did not match any variant of untagged enum ModelWrapper at line 757443 column 3'],
 });
