@@ -58,6 +58,11 @@ export class Firstlight {
     return this.#child.pid;
   }
 
+  /** Both of its outputs so far. */
+  get told(): string {
+    return `${this.#stdout}${this.#stderr}`;
+  }
+
   get running(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }

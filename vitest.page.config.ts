@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config';
+
+// The dashboard in a real Chromium, over the embedded lab: `npm run page`.
+export default defineConfig({
+  test: {
+    include: ['test/page/*.page.ts'],
+    testTimeout: 240_000,
+    hookTimeout: 120_000,
+    fileParallelism: false,
+  },
+});
