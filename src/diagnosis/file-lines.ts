@@ -15,6 +15,9 @@ export type FileLines = {
 
 /** `2026-11-29T15:00:32.123456789Z `, as `docker logs --timestamps` writes before each line. */
 const DOCKER_STAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) ?/;
+/** What is not a line's own text: control characters, bytes beyond ASCII, and docker's stamp. */
+const ALTERED = /[\x00-\x08\x0b-\x1f\x7f-\xff]|^\d{4}-\d\d-\d\dT\d/;
+const LONGEST_PLAIN = 16_000;
 const NEWLINE = 10;
 const RETURN = 13;
 /** A line that goes on for longer is told in parts, under one number: a progress bar may redraw itself for hours. */
@@ -29,6 +32,12 @@ export function fileLines(): FileLines {
   let at: number | undefined;
   let within = false;
 
+  /** A line without anything to be taken out of it: nearly all of them. */
+  const plain = (text: string, fallback: number): LogLine => {
+    count += 1;
+    at = timeOf(text, fallback) ?? at ?? fallback;
+    return { line: count, at, text };
+  };
   const physical = (bytes: Uint8Array, fallback: number): readonly LogLine[] => {
     if (!within) count += 1;
     within = bytes.at(-1) !== NEWLINE;
@@ -46,12 +55,14 @@ export function fileLines(): FileLines {
   };
   return {
     take(chunk, fallback) {
-      const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+      const bytes = rest.length === 0 ? bufferOf(chunk) : Buffer.concat([rest, chunk]);
       const lines: LogLine[] = [];
       let from = 0;
       for (let to = bytes.indexOf(NEWLINE); to !== -1; to = bytes.indexOf(NEWLINE, from)) {
+        const text = within || to - from > LONGEST_PLAIN ? '' : bytes.toString('latin1', from, to);
+        if (text !== '' && !ALTERED.test(text)) lines.push(plain(text, fallback));
         // With its end, so that a \r before it is part of the end.
-        for (const line of physical(bytes.subarray(from, to + 1), fallback)) lines.push(line);
+        else for (const line of physical(bytes.subarray(from, to + 1), fallback)) lines.push(line);
         from = to + 1;
       }
       rest = bytes.slice(from);
@@ -73,6 +84,10 @@ export function fileLines(): FileLines {
   };
 }
 
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
 /** A line's bytes without its line end. */
 function wholeOf(bytes: Uint8Array): Buffer {
   let end = bytes.length;
@@ -86,19 +101,36 @@ function wholeOf(bytes: Uint8Array): Buffer {
  * of lines of hosts in one zone and for nothing else. What a stamp leaves out is taken from `near`.
  */
 function timeOf(text: string, near: number): number | undefined {
-  const match = /(?:^|[[ (T])(?:(?:(\d{4})-)?(\d\d)-(\d\d)[ T])?(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,3}))?/.exec(
-    text.slice(0, 100),
-  );
+  // Most lines have no clock or the same one as the line before.
+  const clock = text.indexOf(':');
+  if (clock < 2 || clock > 100) return undefined;
+  const match = STAMP.exec(text.length > 100 ? text.slice(0, 100) : text);
   if (match === null) return undefined;
   const [, year, month, day, hours, minutes, seconds, parts = '0'] = match;
-  const then = new Date(near);
-  return Date.UTC(
-    year === undefined ? then.getUTCFullYear() : Number(year),
-    month === undefined ? then.getUTCMonth() : Number(month) - 1,
-    day === undefined ? then.getUTCDate() : Number(day),
-    Number(hours),
-    Number(minutes),
-    Number(seconds),
-    Number(parts.padEnd(3, '0')),
+  const then = month === undefined || year === undefined ? new Date(near) : undefined;
+  const midnight = midnightOf(
+    year ?? String(then?.getUTCFullYear()),
+    month ?? String((then?.getUTCMonth() ?? 0) + 1),
+    day ?? String(then?.getUTCDate()),
   );
+  return (
+    midnight +
+    ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000 +
+    Number(parts.padEnd(3, '0'))
+  );
+}
+
+const STAMP = /(?:^|[[ (T])(?:(?:(\d{4})-)?(\d\d)-(\d\d)[ T])?(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,3}))?/;
+
+const midnights = new Map<string, number>();
+
+/** Date.UTC, remembered: a log has few days and many lines. */
+function midnightOf(year: string, month: string, day: string): number {
+  const key = `${year}-${month}-${day}`;
+  const known = midnights.get(key);
+  if (known !== undefined) return known;
+  if (midnights.size > 1000) midnights.clear();
+  const time = Date.UTC(Number(year), Number(month) - 1, Number(day));
+  midnights.set(key, time);
+  return time;
 }

@@ -1,14 +1,17 @@
 import type { Evidence, LogKind, LogLine, RankEvidence, SideLog } from '../domain/evidence.ts';
 import { STAGES, type Stage } from '../domain/finding.ts';
+import { ENGINES } from '../domain/recipe.ts';
 import type { Engine } from '../knowledge/engines/engine.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { rayAddressOf } from '../knowledge/engines/log-line.ts';
 import { consequences } from '../knowledge/signatures/consequences.ts';
 import { signatures } from '../knowledge/signatures/index.ts';
 import type { Found, Pattern } from '../knowledge/signatures/signature.ts';
-import { FATAL, weight } from '../knowledge/signatures/telling.ts';
+import { FATAL, WEIGHTY, weight } from '../knowledge/signatures/telling.ts';
 import { AMBIENT } from './ambient.ts';
+import { type FirstAndLast, firstAndLast } from './kept-lines.ts';
 import { type LiteralSet, literalSet } from './literal-set.ts';
+import { requiredLiterals } from './required-literals.ts';
 
 /** Lines of one rank that may prove something, each with the stage it came in. */
 export type Telling = {
@@ -19,12 +22,20 @@ export type Telling = {
 };
 
 type Scan = {
-  readonly found: Map<Pattern, Found[]>;
+  readonly found: Map<Pattern, FirstAndLast<Hit>>;
   /** Lines with an exception, an error level or an end, at most the first and last hundred. */
-  readonly telling: Telling[];
+  readonly telling: FirstAndLast<Telling>;
   fatal: boolean;
   stage: Stage;
   scanned: number;
+};
+
+/** A line that holds a pattern's literal; whether the pattern fits is looked at when somebody asks, if it has to be. */
+type Hit = {
+  readonly place: Place;
+  readonly line: LogLine;
+  readonly stage: Stage;
+  readonly found?: Found;
 };
 
 /** A line's stage, patterns and weight, kept per rank's array of lines: a growing log is read once. */
@@ -36,35 +47,59 @@ export type Scans = {
   readonly fatal: boolean;
 };
 
-const TELLING_KEPT = 200;
-const FOUND_KEPT = 200;
+/** Lines that are kept of each kind, from the beginning and again from the end. */
+const KEPT = 100;
+
+/** What a literal stands for: forms of lines, a landmark, a weight, an end. */
+type Meaning = { readonly forms: Pattern[]; landmark: boolean; weighty: boolean; fatal: boolean };
 
 type Net = {
+  readonly literals: readonly string[];
   readonly set: LiteralSet;
-  readonly forms: readonly (readonly Pattern[])[];
-  readonly fatal: LiteralSet;
+  readonly meanings: readonly Meaning[];
+  /** Landmarks of engines have literals each; where one has none, every line has to be asked. */
+  readonly everyLine: boolean;
 };
 let net: Net | undefined;
 
-/** All literals of all patterns as one automaton; built at the first use. */
+/** All literals of all patterns, landmarks and weights as one automaton; built at the first use. */
 function theNet(): Net {
   if (net !== undefined) return net;
+  const byLiteral = new Map<string, Meaning>();
+  const meaningOf = (literal: string): Meaning => {
+    const meaning = byLiteral.get(literal) ?? { forms: [], landmark: false, weighty: false, fatal: false };
+    byLiteral.set(literal, meaning);
+    return meaning;
+  };
   const forms = new Set([
     ...signatures.flatMap((signature) => signature.patterns),
     ...consequences.map((consequence) => consequence.form),
     ...AMBIENT,
   ]);
-  const byLiteral = new Map<string, Pattern[]>();
-  for (const form of forms) {
-    for (const literal of form.literals) byLiteral.set(literal, [...(byLiteral.get(literal) ?? []), form]);
-  }
-  net = { set: literalSet([...byLiteral.keys()]), forms: [...byLiteral.values()], fatal: literalSet(FATAL) };
+  for (const form of forms) for (const literal of form.literals) meaningOf(literal).forms.push(form);
+  const marks = ENGINES.flatMap((engine) => engines[engine].landmarks).map(requiredLiterals);
+  for (const literal of marks.flatMap((literals) => literals ?? [])) meaningOf(literal).landmark = true;
+  for (const literal of WEIGHTY) meaningOf(literal).weighty = true;
+  for (const literal of FATAL) meaningOf(literal).fatal = true;
+  const literals = [...byLiteral.keys()];
+  net = {
+    literals,
+    set: literalSet(literals),
+    meanings: [...byLiteral.values()],
+    everyLine: marks.includes(undefined),
+  };
   return net;
+}
+
+/** All literals that are looked for, in one pass: what a bench lets other tools look for. */
+export function netLiterals(): readonly string[] {
+  return theNet().literals;
 }
 
 /** Whether a rank that prints this line does not go on. */
 export function isFatal(text: string): boolean {
-  return theNet().fatal.any(text);
+  const { set, meanings } = theNet();
+  return set.in(text).some((index) => meanings[index]?.fatal === true);
 }
 
 const kept = new WeakMap<readonly LogLine[], Map<Engine, Scan>>();
@@ -87,16 +122,26 @@ export function scan(evidence: Evidence): Scans {
     find: (form) =>
       [
         ...evidence.ranks.flatMap((rank) =>
-          (scans.get(rank.rank)?.found.get(form) ?? []).map((found) => seat(found, rank, speakers)),
+          foundIn(scans.get(rank.rank), form, engine).map((found) => seat(found, rank, speakers)),
         ),
         ...sides.flatMap(({ one, place }) =>
-          (one.found.get(form) ?? []).map((found) => ({ ...found, ...place })),
+          foundIn(one, form, engine).map((found) => ({ ...found, ...place })),
         ),
       ].toSorted((a, b) => a.line.at - b.line.at || a.rank - b.rank || a.line.line - b.line.line),
-    telling: (rank) => scans.get(rank.rank)?.telling ?? [],
-    besides: sides.map(({ log, one }) => ({ log, telling: one.telling })),
+    telling: (rank) => scans.get(rank.rank)?.telling.all() ?? [],
+    besides: sides.map(({ log, one }) => ({ log, telling: one.telling.all() })),
     fatal: [...scans.values()].some((one) => one.fatal),
   };
+}
+
+function foundIn(one: Scan | undefined, form: Pattern, engine: Engine): readonly Found[] {
+  return (one?.found.get(form)?.all() ?? []).flatMap((hit) => hit.found ?? foundBy(form, hit, engine) ?? []);
+}
+
+function foundBy(form: Pattern, { place, line, stage }: Hit, engine: Engine): Found | undefined {
+  const message = engine.message(line.text);
+  const groups = form.regex.exec(message);
+  return groups === null ? undefined : { ...place, line, message, stage, groups: groups.groups ?? {} };
 }
 
 type Place = Pick<Found, 'rank' | 'role' | 'node'> & {
@@ -144,12 +189,19 @@ function scanLog(rank: Place & { readonly lines: readonly LogLine[] }, engine: E
   kept.set(rank.lines, byEngine);
   const before = byEngine.get(engine);
   const last = rank.lines.at(-1)?.line ?? 0;
-  const one = before ?? { found: new Map(), telling: [], fatal: false, stage: 'start', scanned: 0 };
+  const one: Scan = before ?? {
+    found: new Map(),
+    telling: firstAndLast(KEPT),
+    fatal: false,
+    stage: 'start',
+    scanned: 0,
+  };
   byEngine.set(engine, one);
   if (last <= one.scanned) return one;
+  const place = { rank: rank.rank, role: rank.role, node: rank.node };
   for (let at = firstAfter(rank.lines, one.scanned); at < rank.lines.length; at++) {
     const line = rank.lines[at];
-    if (line !== undefined) scanLine(one, rank, line, engine);
+    if (line !== undefined) scanLine(one, place, line, engine);
   }
   one.scanned = last;
   return one;
@@ -162,27 +214,39 @@ function firstAfter(lines: readonly LogLine[], number: number): number {
 }
 
 function scanLine(one: Scan, rank: Place, line: LogLine, engine: Engine): void {
-  const { set, forms, fatal } = theNet();
-  const mark = engine.landmark(line.text);
-  if (mark && STAGES.indexOf(mark.stage) > STAGES.indexOf(one.stage)) one.stage = mark.stage;
-  if (line.text === '') return;
-  const message = engine.message(line.text);
-  const worth = weight(message, line.text);
-  if (worth > 0) {
-    if (one.telling.length >= TELLING_KEPT) one.telling.splice(TELLING_KEPT / 2, 1);
-    one.telling.push({ line, message, stage: one.stage, weight: worth });
+  const { set, meanings, everyLine } = theNet();
+  const { text } = line;
+  const hits = set.in(text);
+  if (hits.length === 0 && !everyLine) return;
+  let landmark = everyLine;
+  let weighty = false;
+  let forms: Set<Pattern> | undefined;
+  for (const index of hits) {
+    const meaning = meanings[index];
+    if (meaning === undefined) continue;
+    landmark ||= meaning.landmark;
+    weighty ||= meaning.weighty;
+    one.fatal ||= meaning.fatal;
+    for (const form of meaning.forms) {
+      forms ??= new Set();
+      forms.add(form);
+    }
   }
-  if (!one.fatal && fatal.any(line.text)) one.fatal = true;
-  const hit = new Set<Pattern>();
-  for (const index of set.in(line.text)) for (const form of forms[index] ?? []) hit.add(form);
-  for (const form of hit) {
-    const groups = form.regex.exec(message);
-    if (groups === null) continue;
-    const list = one.found.get(form) ?? [];
-    one.found.set(form, list);
-    // A retry that repeats for hours proves no more by its ten thousandth line than by its first and its last.
-    if (list.length >= FOUND_KEPT) list.splice(FOUND_KEPT / 2, 1);
-    const { rank: number, role, node } = rank;
-    list.push({ rank: number, role, node, line, message, stage: one.stage, groups: groups.groups ?? {} });
+  if (landmark) {
+    const mark = engine.landmark(text);
+    if (mark && STAGES.indexOf(mark.stage) > STAGES.indexOf(one.stage)) one.stage = mark.stage;
+  }
+  if (weighty) {
+    const message = engine.message(text);
+    const worth = weight(message, text);
+    if (worth > 0) one.telling.add({ line, message, stage: one.stage, weight: worth });
+  }
+  for (const form of forms ?? []) {
+    const list = one.found.get(form) ?? firstAndLast<Hit>(KEPT);
+    if (!one.found.has(form)) one.found.set(form, list);
+    const hit = { place: rank, line, stage: one.stage };
+    const found = list.full ? undefined : foundBy(form, hit, engine);
+    if (list.full) list.add(hit);
+    else if (found !== undefined) list.add({ ...hit, found });
   }
 }

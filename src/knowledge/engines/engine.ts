@@ -39,6 +39,8 @@ export type Engine = {
   rank(input: RankInput): RankCommand;
   /** Line of a log, colour codes and carriage returns already gone → landmark, if it is one. */
   landmark(text: string): Landmark | undefined;
+  /** The forms of line that `landmark` knows; no other line is one. */
+  readonly landmarks: readonly RegExp[];
   /** The message of a line without prefixes, time stamps and level: what signatures match on. */
   message(text: string): string;
   /** Whether a worker (rank ≥ 1) opens a health port. */

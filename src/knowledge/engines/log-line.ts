@@ -19,9 +19,10 @@ const REPEATED = / \[repeated \d+x across cluster\](?: \(.*\))?$/;
  * since either may run inside the other's wrappers. Lines of neither form come back as they are.
  */
 export function messageOf(text: string): string {
-  let rest = text.replace(ANSI, '').replace(/[\r\n]+$/, '');
+  let rest = text.includes('\x1b') ? text.replace(ANSI, '') : text;
+  if (rest.endsWith('\n') || rest.endsWith('\r')) rest = rest.replace(/[\r\n]+$/, '');
   for (const prefix of [PROCESS, SGLANG_RECORD, PROCESS, VLLM_RECORD]) rest = rest.replace(prefix, '');
-  return rest.replace(REPEATED, '');
+  return rest.includes(' [repeated ') ? rest.replace(REPEATED, '') : rest;
 }
 
 /** Address of the node on which this was said, where Ray brought the line from another one. */
@@ -50,6 +51,11 @@ function progressBar(message: string): Landmark | undefined {
 
 /** A table of messages, first match wins. */
 export type Marks = readonly (readonly [RegExp, Landmark])[];
+
+/** Every form of line that may be a landmark by this table: who has many lines to read looks for their literals first. */
+export function landmarkForms(marks: Marks): readonly RegExp[] {
+  return [LOADING, CAPTURING, ...marks.map(([form]) => form)];
+}
 
 /** The landmark of a line by its bars and its engine's table. */
 export function landmarkIn(marks: Marks, text: string): Landmark | undefined {

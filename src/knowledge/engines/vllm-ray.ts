@@ -1,6 +1,6 @@
 import type { Stage } from '../../domain/finding.ts';
 import type { Engine, Landmark, RankCommand, RankInput } from './engine.ts';
-import { landmarkIn, type Marks, messageOf, rayAddressOf } from './log-line.ts';
+import { landmarkForms, landmarkIn, type Marks, messageOf, rayAddressOf } from './log-line.ts';
 import { headAddressOf, networkEnv, telltaleEnv } from './rank-shape.ts';
 import { RAY_NODE_SH, RAY_STOP_SECONDS } from './ray-script.ts';
 import { healthOf, secretEnvOf, serveWords, VLLM_MARKS, VLLM_STALL } from './vllm.ts';
@@ -13,6 +13,9 @@ export const vllmRay: Engine = {
   name: 'vllm-ray',
   rank,
   landmark,
+  get landmarks() {
+    return landmarkForms(MARKS);
+  },
   message: messageOf,
   workerHealth: false,
   stallSeconds: (stage) => STALL[stage],

@@ -1,7 +1,7 @@
 import type { Stage } from '../../domain/finding.ts';
 import { argsOf, type Recipe, servedName } from '../../domain/recipe.ts';
 import type { Engine, RankCommand, RankInput } from './engine.ts';
-import { landmarkIn, type Marks, messageOf } from './log-line.ts';
+import { landmarkForms, landmarkIn, type Marks, messageOf } from './log-line.ts';
 import { parsersFor } from './parsers.ts';
 import {
   headAddressOf,
@@ -18,6 +18,9 @@ export const vllm: Engine = {
   name: 'vllm',
   rank,
   landmark: (text) => landmarkIn(VLLM_MARKS, text),
+  get landmarks() {
+    return landmarkForms(VLLM_MARKS);
+  },
   message: messageOf,
   // A headless worker opens no HTTP port at all (engines.md 2.1).
   workerHealth: false,

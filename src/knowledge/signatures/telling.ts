@@ -36,6 +36,29 @@ export const FATAL: readonly string[] = [
   'could not select device driver',
 ];
 
+/** A line with none of these weighs nothing. */
+export const WEIGHTY: readonly string[] = [
+  'Error',
+  'Exception',
+  'Interrupt',
+  'Exit',
+  'ERROR ',
+  'CRITICAL ',
+  'FATAL',
+  '[E',
+  'NCCL WARN',
+  '[fatal]',
+  'Killed',
+  'Segmentation fault',
+  'core dumped',
+  'exited with code',
+  'terminated with',
+  'panic:',
+  'error',
+  'not found',
+  'ailed to start',
+];
+
 const EXCEPTION =
   /^(?:\[rank\d+\]: ?)?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)\b(?::|$)/;
 const LEVEL = /^(?:\([^)]*\) ?)*(?:ERROR|CRITICAL|FATAL) |\]:\[E\d|^\[E\d|NCCL WARN|\bFATAL\b|\[fatal\]/;
