@@ -22,6 +22,7 @@ function holders(client: readonly string[], cgroup: string) {
     'U MainPID=200',
     'W 0 root',
     'E',
+    '',
   ].join('\n');
   const container: SeenContainer = {
     runtime: 'docker',

@@ -43,6 +43,11 @@ const HEADERS: Readonly<Record<string, readonly string[]>> = {
   'gb10/compute-apps-sglang.noheader-nounits.csv': ['pid', 'process_name', 'used_gpu_memory'],
 };
 
+/** The GPUs of a probe that came to its end and printed this before. */
+function gpusFrom(stdout: string): ReturnType<typeof parseGpus> {
+  return parseGpus(outputOf(`${stdout}end\n`));
+}
+
 function samplesNamed(form: RegExp): readonly string[] {
   return ['gb10', 'discrete'].flatMap((folder) =>
     readdirSync(new URL(`../samples/${folder}`, import.meta.url))
@@ -71,7 +76,7 @@ function gpusOutput(path: string): string {
 describe('GPUs as nvidia-smi told them', () => {
   for (const path of samplesNamed(/query-gpu/)) {
     it(`reads ${path}`, () => {
-      expectGolden(`gpus.${path.replace(/^.*\//, '')}`, parseGpus(outputOf(gpusOutput(path))));
+      expectGolden(`gpus.${path.replace(/^.*\//, '')}`, gpusFrom(gpusOutput(path)));
     });
   }
 
@@ -85,7 +90,7 @@ describe('GPUs as nvidia-smi told them', () => {
       );
     const table = readTable([header, ...rows.filter((line) => /^\d, NVIDIA/.test(line))].join('\n'));
     const text = answer(table, GPU_FIELDS, FILL).replace(/^/gm, 'gpu ').replace(/gpu $/, '');
-    const gpus = parseGpus(outputOf(`listed 2\ncode 0\n${text}`));
+    const gpus = gpusFrom(`listed 2\ncode 0\n${text}`);
     expect(gpus).toMatchObject({
       known: true,
       value: [
@@ -101,7 +106,7 @@ describe('GPUs as nvidia-smi told them', () => {
   });
 
   it('reads what the probe itself printed on a host with an H200 on which 3 GiB were taken', () => {
-    expect(parseGpus(outputOf(sample('h200/gpus-probe.txt')))).toMatchObject({
+    expect(gpusFrom(sample('h200/gpus-probe.txt'))).toMatchObject({
       value: [{ name: 'NVIDIA H200', unified: false, freeBytes: { value: 139558 * 2 ** 20 } }],
     });
   });
@@ -109,7 +114,7 @@ describe('GPUs as nvidia-smi told them', () => {
   const row = (memory: string, name: string, device = '0x000010DE', mig = '[N/A], ') =>
     `code 0\ngpu 0, GPU-1, ${device}, ${memory}, ${memory}, 580.1, ${mig}${name}\n`;
   const unified = (text: string) => {
-    const gpus = parseGpus(outputOf(text));
+    const gpus = gpusFrom(text);
     return gpus.known ? gpus.value[0]?.unified : gpus.why;
   };
 
@@ -131,12 +136,12 @@ describe('GPUs as nvidia-smi told them', () => {
   });
 
   it('believes no total that a GB10 prints', () => {
-    const gpus = parseGpus(outputOf(row('95896', 'NVIDIA GB10')));
+    const gpus = gpusFrom(row('95896', 'NVIDIA GB10'));
     expect(gpus).toMatchObject({ value: [{ unified: true, totalBytes: { known: false } }] });
   });
 
   it('keeps commas and quotes in a name', () => {
-    expect(parseGpus(outputOf(row('100', 'NVIDIA "X", the 2nd')))).toMatchObject({
+    expect(gpusFrom(row('100', 'NVIDIA "X", the 2nd'))).toMatchObject({
       value: [{ name: 'NVIDIA "X", the 2nd' }],
     });
   });
@@ -202,13 +207,13 @@ describe('errors of nvidia-smi are told apart', () => {
     it(`${file} with exit ${code}`, () => {
       const text = sample(`errors/${file}`).trimEnd();
       const said = text.replace(/^/gm, 'gpu ');
-      expect(parseGpus(outputOf(`code ${code}\n${said}\n`))).toEqual({ known: false, why });
+      expect(gpusFrom(`code ${code}\n${said}\n`)).toEqual({ known: false, why });
       expect(readApps(String(code), text.split('\n'))).toEqual({ known: false, why });
     });
   }
 
   it('takes 137 of the timeout for a hang, and no code at all for a hang of the whole', () => {
-    expect(parseGpus(outputOf('code 137\ngpu \n'))).toEqual({
+    expect(gpusFrom('code 137\ngpu \n')).toEqual({
       known: false,
       why: 'nvidia-smi gave no answer in 5 s',
     });
@@ -223,7 +228,7 @@ describe('errors of nvidia-smi are told apart', () => {
     it(`${file}: one GPU fell off the bus, and the rest still prints`, () => {
       const rows =
         'gpu 0, GPU-a, 0x1, 97887, 9000, 610.1, NVIDIA RTX\ngpu 2, GPU-c, 0x1, 97887, 9000, 610.1, NVIDIA RTX\n';
-      const gpus = parseGpus(outputOf(`listed 3\ncode 0\ngpu ${sample(`errors/${file}`).trim()}\n${rows}`));
+      const gpus = gpusFrom(`listed 3\ncode 0\ngpu ${sample(`errors/${file}`).trim()}\n${rows}`);
       expect(gpus).toMatchObject({ known: false });
       expect(!gpus.known && gpus.why).toMatch(
         /^nvidia-smi shows 2 of 3 GPUs: Unable to determine .* GPU is lost\. Reboot/,
@@ -232,7 +237,7 @@ describe('errors of nvidia-smi are told apart', () => {
   }
 
   it('notices a GPU that is left out without a word', () => {
-    const gpus = parseGpus(outputOf('listed 2\ncode 0\ngpu 0, GPU-a, 0x1, 97887, 9000, 610.1, NVIDIA RTX\n'));
+    const gpus = gpusFrom('listed 2\ncode 0\ngpu 0, GPU-a, 0x1, 97887, 9000, 610.1, NVIDIA RTX\n');
     expect(gpus).toEqual({ known: false, why: 'nvidia-smi shows 1 of 2 GPUs' });
   });
 });

@@ -70,7 +70,7 @@ describe('interfaces', () => {
 
 describe('listening ports', () => {
   const read = (text: string) => {
-    const ports = parsePorts(outputOf(text));
+    const ports = parsePorts(outputOf(text === '' ? '' : `${text}D\n`));
     return ports.known
       ? ports.value
           .map(plainPort)
@@ -124,12 +124,12 @@ describe('containers', () => {
     ).toEqual({ known: false, why: 'the daemon of docker does not run' });
   });
   it('knows a host without any runtime to have none', () => {
-    expect(parseContainers(outputOf('none docker\nnone podman\n'))).toEqual({ known: true, value: [] });
+    expect(parseContainers(outputOf('none docker\nnone podman\nend\n'))).toEqual({ known: true, value: [] });
   });
   it('lists a container once where docker is podman', () => {
     const one = `["${'a'.repeat(64)}","x","i","running",5,"no",true,null,null]`;
     const seen = parseContainers(
-      outputOf(`asked docker\none docker ${one}\nasked podman\none podman ${one}\n`),
+      outputOf(`asked docker\none docker ${one}\nasked podman\none podman ${one}\nend\n`),
     );
     expect(seen).toMatchObject({ value: [{ runtime: 'podman', autoRemove: true, labels: {} }] });
     expect(seen.known && seen.value.length).toBe(1);
@@ -262,7 +262,7 @@ describe('the rest', () => {
 
   it('keeps what /proc told where nvidia-smi hangs', () => {
     const reading = readProcesses(
-      outputOf('P 5 1 5 5 0 900000 77 python3\nC 5 0::/\nX 5 1 python3\u0001\n', { timedOut: true }),
+      outputOf('P 5 1 5 5 0 900000 77 python3\nC 5 0::/\nX 5 1 python3\u0001\nD\n', { timedOut: true }),
     );
     expect(reading).toMatchObject({
       known: true,

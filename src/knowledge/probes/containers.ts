@@ -1,7 +1,7 @@
 import { type Container, type Fact, known, unknown } from '../../domain/facts.ts';
 import { isObject, parseArray, textAt } from '../../domain/json.ts';
 import type { Probe, ProbeOutput } from '../../domain/probe.ts';
-import { firstLine, headAndRest, linesOf, printable, wholeNumber } from './output.ts';
+import { firstLine, headAndRest, linesOf, printable, wholeLines, wholeNumber } from './output.ts';
 
 /**
  * What is inspected: never `.Config.Env`, which holds keys. Each part is JSON, so that no name can break a line. The id
@@ -25,6 +25,7 @@ ask() {
 }
 ask docker Id
 ask podman ID
+echo end
 `,
 };
 
@@ -40,7 +41,7 @@ export type SeenContainer = Container & {
  * there and does not answer; a host without any has none.
  */
 export function parseContainers(output: ProbeOutput | undefined): Fact<readonly SeenContainer[]> {
-  const lines = output ? linesOf(output.stdout) : [];
+  const lines = linesOf(wholeLines(output));
   const refused = lines.find((line) => line.startsWith('refused '));
   if (refused !== undefined) {
     const [runtime, said] = headAndRest(refused.slice('refused '.length));
@@ -50,6 +51,7 @@ export function parseContainers(output: ProbeOutput | undefined): Fact<readonly 
   }
   if (output === undefined || output.timedOut) return unknown('the container runtime gave no answer in time');
   if (lines.length === 0) return unknown(firstLine(output.stderr) || 'nothing was read about containers');
+  if (!lines.includes('end')) return unknown('what the container runtime said is cut off');
   const byId = new Map<string, SeenContainer>();
   for (const line of lines) {
     const match = /^one (docker|podman) (\[.*\])$/.exec(line);

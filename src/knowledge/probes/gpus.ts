@@ -69,6 +69,12 @@ export function parseGpuLook(output: ProbeOutput | undefined): GpuLook {
       : undefined;
     return { gpus: why, driver: { ...driver, ...(trouble === undefined ? {} : { trouble }) } };
   }
+  if (!tagged.includes('end')) {
+    const cut = unknown(
+      output.timedOut ? 'nvidia-smi gave no answer in time' : 'what nvidia-smi said is cut off',
+    );
+    return { gpus: cut, driver };
+  }
   const text = of('gpu').join('\n');
   const addressing = new Map(
     of('addressing').map((line) => {

@@ -1,6 +1,6 @@
 import { type Fact, known, type ListeningPort, unknown } from '../../domain/facts.ts';
 import type { ProbeOutput } from '../../domain/probe.ts';
-import { gaveNothing, linesOf, printable, wholeNumber } from './output.ts';
+import { gaveNothing, linesOf, printable, wholeLines, wholeNumber } from './output.ts';
 
 /**
  * sh: prints the listening TCP sockets as they are told, after a line that says by what. `-e` tells the cgroup of
@@ -28,10 +28,11 @@ export type SeenPort = ListeningPort & { readonly cgroup: string | undefined };
 
 /** Rows of `ss -ltnpe`, or of /proc/net/tcp, → listening ports; of the processes probe those that begin with `L`. */
 export function parsePorts(output: ProbeOutput | undefined): Fact<readonly SeenPort[]> {
-  const lines = (output ? linesOf(output.stdout) : []).flatMap((line) =>
-    line.startsWith('L ') ? [line.slice(2)] : [],
-  );
+  const all = linesOf(wholeLines(output));
+  const lines = all.flatMap((line) => (line.startsWith('L ') ? [line.slice(2)] : []));
   if (!lines.some((line) => line.startsWith('read '))) return gaveNothing(output, 'listening ports');
+  // What follows in the probe shows that all of it came.
+  if (!all.some((line) => /^[PDE]( |$)/.test(line))) return unknown('the list of listening ports is cut off');
   const seen = lines.flatMap((line) => {
     if (line.startsWith('ss ')) return fromSs(line.slice(3));
     if (line.startsWith('hex ')) return fromHex(line.slice(4));

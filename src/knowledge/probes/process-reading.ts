@@ -64,6 +64,12 @@ export function readProcesses(output: ProbeOutput | undefined): Fact<ProcessRead
       .flatMap(processRow)
       .map((row) => [row.pid, row]),
   );
+  const told = (...tags: readonly string[]) => tags.some((tag) => tagged.has(tag));
+  if (rows.size > 0 && !told('D', 'R', 'B', 'E')) {
+    return unknown(
+      output.timedOut ? 'reading the processes took too long' : 'what was read of the processes is cut off',
+    );
+  }
   if (rows.size === 0) {
     return unknown(
       output.timedOut
@@ -81,7 +87,10 @@ export function readProcesses(output: ProbeOutput | undefined): Fact<ProcessRead
         return [Number(pid), argumentsOf(text)] as const;
       }),
     ),
-    gpuBytes: readApps(of('R')[0], of('A')),
+    gpuBytes:
+      of('R').length > 0 && !told('B', 'E')
+        ? unknown('what nvidia-smi said of processes is cut off')
+        : readApps(of('R')[0], of('A')),
     units: new Map([...readUnits(of('U'), ''), ...readUnits(of('V'), 'user:')]),
     unitTrouble: unitTrouble(of('U'), of('V')),
     users: new Map(

@@ -15,6 +15,7 @@ const LARGE_KIB = 256 * 1024;
  *     R code                A compute-apps row                       from nvidia-smi
  *     Y pid arguments                                                their parents, three generations up
  *     M pid folder                                                   the mark of a rank of ours, by its environment
+ *     D                     B                                      all before nvidia-smi, and what it named, is told
  *     U|V key=value         systemd's view of their units: the system's, this user's own
  *     W uid name            E                                        users; the end was reached
  *
@@ -111,6 +112,7 @@ table=${'$'}{table#*
 printf '%s\n' "$table"
 first=$(details "$seen" '')
 printf '%s\n' "$first"
+echo D
 apps=$(smi --query-compute-apps=pid,gpu_uuid,used_memory,process_name --format=csv,noheader,nounits); rc=$?
 printf 'R %s\n' "$rc"
 # First the pids that nobody has looked at yet, then the rows.
@@ -140,6 +142,7 @@ above=$(printf '%s\n' "$table" | awk -v seen="$seen" '
   }')
 second=$(details "$fresh" "$above")
 printf '%s\n' "$second"
+echo B
 # The runner of a rank marks all that it starts: whatever outlives it is known by that.
 for f in $(cd "$R/proc" && grep -lzF FIRSTLIGHT_RANK= $(for p in $seen; do printf '%s/environ ' "$p"; done) /dev/null 2>/dev/null); do
   printf 'M %s %s\n' "${'$'}{f%/environ}" "$(tr '\000-\037' '\n                               ' <"$R/proc/$f" | sed -n 's/^FIRSTLIGHT_RANK=//p' | head -n 1)"
