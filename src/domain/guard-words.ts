@@ -18,9 +18,7 @@ export function guardWords(guard: GuardRecord): string {
   switch (guard.state) {
     case 'guards': {
       const blind =
-        guard.kernelLog === 'read'
-          ? ''
-          : '; unknown what the driver reports, since the kernel log cannot be read';
+        guard.kernelLog === 'read' ? '' : '; what the driver reports is unknown: no kernel log to read';
       return `guarded, stopped by ${MEANS[guard.by]} under ${least} available${blind}`;
     }
     case 'unguarded':

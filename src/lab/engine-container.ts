@@ -42,8 +42,8 @@ export function startEngine(options: {
     FIRSTLIGHT_LAB_DEVICES: spec.devices.join('\n'),
     FIRSTLIGHT_LAB_UID: '0',
     FIRSTLIGHT_LAB_LACKS: image.lacks.join(' '),
-    // For tests: how fast the stand-ins' time goes.
-    ...(process.env['FIRSTLIGHT_LAB_SPEED'] === undefined
+    // For tests: how fast the stand-ins' time goes, where the recipe says nothing.
+    ...(process.env['FIRSTLIGHT_LAB_SPEED'] === undefined || 'FIRSTLIGHT_LAB_SPEED' in spec.env
       ? {}
       : { FIRSTLIGHT_LAB_SPEED: process.env['FIRSTLIGHT_LAB_SPEED'] }),
   };

@@ -207,7 +207,9 @@ export async function followAttempt(
       const guard = guards.get(rank);
       if (guard === undefined) continue;
       const availableBytes = available.get(node);
-      const told = availableBytes === undefined ? guard : { ...guard, availableBytes };
+      // What the guard has written down may be seconds old.
+      const lowestBytes = Math.min(guard.lowestBytes, availableBytes ?? guard.lowestBytes);
+      const told = { ...guard, lowestBytes, ...(availableBytes === undefined ? {} : { availableBytes }) };
       recorder.emit({ type: 'guard', attempt: input.attempt, node, rank, guard: told });
     }
   }

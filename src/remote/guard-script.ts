@@ -207,7 +207,8 @@ while :; do
     if [ $rate -gt 32768 ]; then driver; elif [ $((samples % 10)) = 0 ]; then driver; errors=0; fi
     if [ $state = guards ]; then
       if [ "$m" -lt "$q" ]; then halt reserve
-      elif [ $rate -gt 0 ] && [ "$m" -lt $((rate * 2)) ]; then halt falling
+      # Weights that are read fast fall as fast and then stop; so only near the reserve is it taken for an end.
+      elif [ $rate -gt 0 ] && [ "$m" -lt $((rate * 2)) ] && [ "$m" -lt $((q * 3)) ]; then halt falling
       elif [ $errors -gt 0 ] && [ $rate -gt 32768 ] && { [ $errors -ge 3 ] || [ $((m - q)) -lt $((rate * 10)) ]; }; then halt driver
       fi
     fi

@@ -68,7 +68,7 @@ function textOf(event: Event, state: RunState): string | undefined {
     case 'rank-ended':
       return `${rank(event)} ended${event.code === undefined ? '' : ` with ${event.code}`}${event.requested ? ', as asked' : ''}`;
     case 'guard':
-      return `${rank(event)} ${guardWords(event.guard)}; lowest ${gib(event.guard.lowestBytes)}`;
+      return guard(event, state);
     case 'finding': {
       const quote = event.quotes[0];
       const seen = quote ? ` | rank ${quote.rank} line ${quote.line}: ${quote.text.trim()}` : '';
@@ -125,6 +125,17 @@ function stage(event: Extract<Event, { type: 'rank-stage' }>, state: RunState): 
   if (event.percent === undefined) return same ? undefined : `${rank(event)}: ${words}`;
   if (same && Math.floor(event.percent / 10) <= Math.floor((before.percent ?? -1) / 10)) return undefined;
   return `${rank(event)}: ${words} ${Math.floor(event.percent)} %`;
+}
+
+/** What it can do is told once; later only how low memory was. */
+function guard(event: Extract<Event, { type: 'guard' }>, state: RunState): string {
+  const before = state.attempts
+    .find((attempt) => attempt.attempt === event.attempt)
+    ?.ranks.find((other) => other.rank === event.rank)?.guard;
+  const lowest = `lowest ${gib(event.guard.lowestBytes)} available`;
+  return before?.state === event.guard.state
+    ? `${rank(event)}: ${lowest}`
+    : `${rank(event)}: ${guardWords(event.guard)}; ${lowest}`;
 }
 
 function rank(event: { readonly rank: number; readonly node: string }): string {

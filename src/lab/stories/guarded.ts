@@ -30,7 +30,13 @@ export const guarded: Story = {
   images: images(),
   firewall: [],
   // At a pace at which a guard that looks once a second sees what happens, whatever the lab's own pace is.
-  recipe: recipe({ network: 'auto', env: { FIRSTLIGHT_LAB_SPEED: '0.6' } }),
+  recipe: recipe({
+    network: 'auto',
+    context: 32768,
+    sequences: 8,
+    memory: { fraction: 0.8 },
+    env: { FIRSTLIGHT_LAB_SPEED: '0.8' },
+  }),
   timeline: [{ when: 'pooled', node: 'spark-b', startHolder: 'reindex' }],
   consents: [],
   passwords: {},
