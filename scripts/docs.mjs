@@ -1,19 +1,19 @@
 // Writes what is generated and checked in: the schemas of the files people write, the manual page, the list of causes.
 // Needs a build: `npm run docs` does both. A test holds these files equal to what their makers say.
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { commands } from '../dist/commands.js';
 import { manPage } from '../dist/faces/cli/man.js';
 import { buildProgram } from '../dist/faces/cli/program.js';
 import { schemaText } from '../dist/files/schema.js';
 import { causesPage } from '../dist/knowledge/causes-page.js';
-import { lab } from '../dist/lab-operation.js';
-import { operations } from '../dist/operations/index.js';
 import { version } from '../dist/world.js';
 
 mkdirSync('schema', { recursive: true });
-for (const kind of ['cluster', 'recipe']) writeFileSync(`schema/${kind}.schema.json`, schemaText(kind));
+for (const kind of ['cluster', 'recipe', 'policy'])
+  writeFileSync(`schema/${kind}.schema.json`, schemaText(kind));
 mkdirSync('man', { recursive: true });
 const program = buildProgram({
-  operations: [...operations, lab],
+  operations: commands,
   run: async () => {},
   version: version(),
   print: () => {},

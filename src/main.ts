@@ -1,12 +1,10 @@
 #!/usr/bin/env node
+import { commands } from './commands.ts';
 import { runCli } from './faces/cli/run.ts';
-import { lab } from './lab-operation.ts';
-import { operations } from './operations/index.ts';
-import { serve } from './serve-operation.ts';
 import { makeWorld, version } from './world.ts';
 
 process.exitCode = await runCli(process.argv.slice(2), {
-  operations: [...operations, serve, lab],
+  operations: commands,
   makeWorld,
   version: version(),
   stdin: process.stdin,

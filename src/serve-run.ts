@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { serveOn } from './faces/http/serve.ts';
+import { mcpOverHttp } from './faces/mcp/http.ts';
 import { operations } from './operations/index.ts';
 import type { Answer } from './operations/operation.ts';
 import type { World } from './operations/world.ts';
@@ -9,12 +10,11 @@ import { makeWorld } from './world.ts';
 
 /** `firstlight serve`, joined: the page's folder, a World that follows the cluster file, and the agents' face. */
 export function runServe(input: Parameters<typeof serveOn>[0], outer: World): Promise<Answer> {
+  const world = followFile(outer);
   return serveOn(input, outer, {
     operations,
-    world: followFile(outer),
-    mcp: async (_request, response) => {
-      response.writeHead(501).end();
-    },
+    world,
+    mcp: mcpOverHttp({ world, readOnly: input.readOnly, version: outer.version }),
     pageFolder: join(import.meta.dirname, 'faces', 'web'),
     openBrowser: openPage,
   });

@@ -9,6 +9,7 @@ export type UserErrorCode =
   | 'lock-held'
   | 'consent-needed'
   | 'bad-password-file'
+  | 'bad-policy-file'
   | 'plan-changed'
   | 'does-not-divide'
   | 'wrong-image'

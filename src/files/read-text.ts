@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
 import { UserError, type UserErrorCode } from '../domain/user-error.ts';
 
 /** Far above what people write, and parsed within a second. */
@@ -13,6 +13,10 @@ export type Wanted = {
   readonly limitBytes?: number;
   /** Permission bits that the file must not have. */
   readonly forbiddenMode?: number;
+  /** The mode that it should have instead, in words; 0600 where left out. */
+  readonly wantedMode?: string;
+  /** It must belong to this user, or to root. */
+  readonly ownOnly?: boolean;
 };
 
 /**
@@ -32,8 +36,17 @@ export function readText(path: string, wanted: Wanted): string {
     const loose = stat.mode & (wanted.forbiddenMode ?? 0);
     if (loose !== 0) {
       const mode = (stat.mode & 0o7777).toString(8).padStart(4, '0');
-      throw new UserError(code, `${path} has mode ${mode}; it must be 0600`, `Run: chmod 600 ${path}`);
+      const right = wanted.wantedMode ?? '0600';
+      const chmod = `Run: chmod ${right.replace(/^0/, '')} ${path}`;
+      throw new UserError(code, `${path} has mode ${mode}; it must be ${right}`, chmod);
     }
+    const mine = process.getuid?.() ?? stat.uid;
+    if (wanted.ownOnly === true && stat.uid !== mine && stat.uid !== 0)
+      throw new UserError(
+        code,
+        `${path} belongs to another user (uid ${stat.uid})`,
+        `Look at what it says, then take it over: chown ${mine} ${path}`,
+      );
     if (stat.size > limit) throw tooLarge(path, wanted, stat.size, limit);
     const bytes = readUpTo(file, limit + 1);
     // The size above is 0 for files of /proc, and a file may grow meanwhile.
@@ -42,6 +55,11 @@ export function readText(path: string, wanted: Wanted): string {
   } finally {
     closeSync(file);
   }
+}
+
+/** Whether there is anything of that name, a link that leads nowhere too. */
+export function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
 function open(path: string, { code, what, absent }: Wanted): number {

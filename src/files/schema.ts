@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { clusterSchema } from '../domain/cluster.ts';
+import { policySchema } from '../domain/policy.ts';
 import { recipeSchema } from '../domain/recipe.ts';
 import type { Path } from './yaml-file.ts';
 
-const SCHEMAS = { cluster: clusterSchema, recipe: recipeSchema } as const;
+const SCHEMAS = { cluster: clusterSchema, recipe: recipeSchema, policy: policySchema } as const;
 export type FileKind = keyof typeof SCHEMAS;
 
 /** JSON Schema (draft 2020-12) of what a person may write into that file; defaults are named in it. */
@@ -13,7 +14,11 @@ export function jsonSchema(kind: FileKind): Readonly<Record<string, unknown>> {
 
 /** The schema as a file for editors, for `# yaml-language-server: $schema=…` at the top of a file. */
 export function schemaText(kind: FileKind): string {
-  const title = { cluster: 'firstlight: the cluster file', recipe: 'firstlight: a recipe' }[kind];
+  const title = {
+    cluster: 'firstlight: the cluster file',
+    recipe: 'firstlight: a recipe',
+    policy: 'firstlight: what may be stopped without asking',
+  }[kind];
   return `${JSON.stringify({ ...jsonSchema(kind), title }, null, 2)}\n`;
 }
 

@@ -19,6 +19,9 @@ export async function applyStep(
   step: Step,
   noUse?: () => Promise<string | undefined>,
 ): Promise<Applied> {
+  // Once more, whoever called: nothing is taken on trust where somebody's work is stopped.
+  if (step.needsConsent && !recorder.state().consented.includes(step.id))
+    throw new Error(`step ${step.id} would stop foreign work, and nobody allowed it`);
   const host = world.hosts.of(step.node);
   // Ctrl-C lets the step that runs come to its end: nothing is left half done.
   const whole = new AbortController().signal;

@@ -1,5 +1,7 @@
 import type { NodeFacts } from '../domain/facts.ts';
 import type { Phase, Plan, Step } from '../domain/plan.ts';
+import { ruleFor } from '../domain/policy.ts';
+import { policyPath, readPolicy } from '../files/policy-file.ts';
 import type { RunEnd } from './in-run.ts';
 import type { Recorder } from './recorder.ts';
 import type { World } from './world.ts';
@@ -35,6 +37,7 @@ export async function consentTo(
       by: `${world.controller.user} ${world.face ?? 'on the command line'}`,
     });
   }
+  takePolicy(world, recorder, open());
   if (open().length === 0) return undefined;
   const asked = recorder.emit({
     type: 'consent-asked',
@@ -68,6 +71,27 @@ export async function consentTo(
     why: `${refused ? 'Consent was not given' : 'Consent is needed'} to ${names}. Nothing of these was stopped. Allow them: firstlight up ${quoted(question.file)} --consent ${asks.map((step) => step.id).join(',')}`,
     exit: 2,
   };
+}
+
+/**
+ * What the owner's policy file allows needs no further answer. This is the one place that reads it, for every face:
+ * no face can allow a step by itself.
+ */
+function takePolicy(world: World, recorder: Recorder, open: readonly Step[]): void {
+  const policy = open.length === 0 ? undefined : readPolicy(world.clusterFile);
+  if (policy === undefined) return;
+  const byRule = new Map<number, readonly string[]>();
+  for (const step of open) {
+    const rule = ruleFor(policy, step);
+    if (rule !== undefined) byRule.set(rule, [...(byRule.get(rule) ?? []), step.id]);
+  }
+  for (const [rule, steps] of byRule)
+    recorder.emit({
+      type: 'consent-given',
+      steps,
+      refused: [],
+      by: `${policyPath(world.clusterFile)}, rule ${rule}`,
+    });
 }
 
 /** A path as a shell takes it. */

@@ -3,16 +3,15 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { commands } from '../../src/commands.ts';
 import { completion } from '../../src/faces/cli/completion.ts';
 import { manPage } from '../../src/faces/cli/man.ts';
 import { buildProgram } from '../../src/faces/cli/program.ts';
 import { type FileKind, schemaText } from '../../src/files/schema.ts';
-import { lab } from '../../src/lab-operation.ts';
-import { operations } from '../../src/operations/index.ts';
 import { version } from '../../src/world.ts';
 
 const program = buildProgram({
-  operations: [...operations, lab],
+  operations: commands,
   run: async () => undefined,
   version: version(),
   print: () => undefined,
@@ -25,7 +24,7 @@ const there = (tool: string): boolean =>
 const read = (path: string): string => readFileSync(path, 'utf8');
 
 describe('what npm run docs writes', () => {
-  it.each<FileKind>(['cluster', 'recipe'])(
+  it.each<FileKind>(['cluster', 'recipe', 'policy'])(
     'the schema of the %s file is the one that is checked in',
     (kind) => {
       expect(read(`schema/${kind}.schema.json`)).toBe(schemaText(kind));

@@ -45,6 +45,7 @@ const STATUS: Readonly<Record<UserErrorCode, number>> = {
   'lock-held': 409,
   'consent-needed': 409,
   'bad-password-file': 422,
+  'bad-policy-file': 422,
   'plan-changed': 409,
   'does-not-divide': 422,
   'wrong-image': 409,

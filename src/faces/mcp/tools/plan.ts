@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { fitWords } from '../../../domain/run-words.ts';
+import { plural } from '../../../domain/units.ts';
+import { aside } from '../../../operations/begin.ts';
+import { planOperation } from '../../../operations/plan.ts';
+import { recipeBeside } from '../../../operations/recipes.ts';
+import { inGib, newLeftOut } from '../short.ts';
+import type { Tool } from '../tool.ts';
+import { leftOut, recipeName } from './shapes.ts';
+
+const MOST_STEPS = 40;
+
+const input = z.strictObject({ recipe: recipeName });
+const output = z.strictObject({
+  digest: z.string().describe('hand this to up'),
+  recipe: z.string(),
+  engine: z.string(),
+  state: z.enum(['empty', 'work', 'blocked']),
+  fits: z.string(),
+  memory: z.array(
+    z.strictObject({
+      node: z.string(),
+      needsGib: z.number(),
+      errorGib: z.number(),
+      canGetGib: z.number(),
+      canGetAfterClearingGib: z.number(),
+      verdict: z.string(),
+    }),
+  ),
+  steps: z.array(
+    z.strictObject({
+      id: z.string(),
+      node: z.string(),
+      phase: z.string(),
+      title: z.string(),
+      asks: z.boolean().describe("stops somebody's work: runs only with a person's consent"),
+      undo: z.string(),
+    }),
+  ),
+  ranks: z.array(z.string()),
+  blockers: z.array(
+    z.strictObject({ node: z.string().optional(), title: z.string(), advice: z.array(z.string()) }),
+  ),
+  warnings: z.array(z.string()),
+  left_out: leftOut,
+});
+
+/** What `up` would do now; only a plan that this client was shown can be carried out. */
+export const planTool: Tool<typeof input, typeof output> = {
+  name: 'plan',
+  title: 'Plan a bring-up',
+  about:
+    'Says what up would do now, step by step, whether the model fits, and which steps stop foreign work and need a person. Changes nothing. Its digest is what up takes.',
+  input,
+  output,
+  effect: 'reads',
+  async run({ recipe }, { client, signal }) {
+    const world = aside(client.world(), { signal, face: 'through an agent' });
+    const path = recipeBeside(world, recipe);
+    const { report } = await planOperation.run({ recipe: path, why: false, replace: false }, world);
+    if (report.kind !== 'plan') throw new Error('plan gave another report');
+    const { plan } = report;
+    client.show(`up ${path}`, plan.digest);
+    const out = newLeftOut();
+    const steps = plan.phases.flatMap((phase) => phase.steps);
+    const asks = steps.filter((step) => step.needsConsent).length;
+    return {
+      say: `${fitWords(plan)}; ${plural(steps.length, 'step')}, ${asks === 0 ? 'none asks a person' : `${asks} need a person's consent`}; plan ${plan.digest}.`,
+      data: {
+        digest: plan.digest,
+        recipe: plan.recipe.recipe,
+        engine: plan.engine,
+        state: plan.state,
+        fits: fitWords(plan),
+        memory: plan.memory.map((node) => ({
+          node: node.node,
+          needsGib: inGib(node.sumBytes),
+          errorGib: inGib(node.errorBytes),
+          canGetGib: inGib(node.canGetBytes),
+          canGetAfterClearingGib: inGib(node.canGetAfterClearingBytes),
+          verdict: node.verdict,
+        })),
+        steps: out
+          .first(steps, MOST_STEPS, 'steps', 'firstlight plan shows all in a terminal')
+          .map(({ id, node, phase, title, needsConsent, undo }) => ({
+            id,
+            node,
+            phase,
+            title,
+            asks: needsConsent,
+            undo:
+              undo.kind === 'command'
+                ? undo.title
+                : undo.kind === 'irreversible'
+                  ? `cannot be brought back: ${undo.why}`
+                  : 'nothing to undo',
+          })),
+        ranks: plan.ranks.map((node, rank) => `rank ${rank} on ${node}`),
+        blockers: plan.blockers.map(({ node, title, advice }) => ({
+          ...(node === undefined ? {} : { node }),
+          title,
+          advice: [...advice],
+        })),
+        warnings: plan.warnings.map(({ title, advice }) => `${title}: ${advice}`),
+        left_out: [...out.said, "the ranks' whole commands; firstlight plan --verbose shows them"],
+      },
+    };
+  },
+};
