@@ -1,8 +1,15 @@
-import { pattern, type Signature } from './signature.ts';
+import { isUnified } from './memory-owner.ts';
+import { holdersIn, isGb10Size, READING_FORMS, saysUnified } from './memory-readings.ts';
+import { factsOf } from './scene.ts';
+import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
 
 const tooLong = pattern(
   'KV cache is needed, which is larger than',
   /max seq len \((?<context>\d+)\),\s*\(?(?<need>[\d.]+) GiB KV cache is needed, which is larger than the available KV cache memory \((?<have>-?[\d.]+) GiB\)/,
+);
+const tooLongOld = pattern(
+  'tokens that can be stored in KV cache',
+  /max seq len \((?<context>\d+)\) is larger than the maximum number of tokens that can be stored in KV cache \((?<tokens>\d+)\)/,
 );
 const estimate = pattern(
   'estimated maximum model length is',
@@ -15,65 +22,171 @@ const noBlocks = pattern(
 const available = pattern('Available KV cache memory', /Available KV cache memory: (?<gib>-?[\d.]+) GiB/);
 const sglangNone = pattern(
   [
-    'Not enough memory. Please try to increase --mem-fraction-static',
+    'Not enough memory. Please try',
     'Loaded weights leave no GPU memory for the KV cache',
     'Not enough GPU memory for hybrid',
+    'max_total_num_tokens',
+    'max_total_num_token ',
+    'KV pool size',
+    'pool size must be',
+    'kv_cache size',
   ],
-  /Not enough memory\. Please try to increase --mem-fraction-static|Loaded weights leave no GPU memory|Not enough GPU memory for hybrid/,
+  /Not enough memory\. Please try (?:to increase|increasing) --mem-fraction-static|Loaded weights leave no GPU memory|Not enough GPU memory for hybrid|max_total_num_tokens?\b[^\d\n]*(?:<= ?0|is not positive|must be positive|=-\d|= ?0\b)|(?:KV|kv_cache|KV cache) pool size[^\d\n]*(?:<= ?0|not positive|negative|must be positive|-\d)/,
 );
+/** vLLM's account of its profile: V0 and early V1 in one sentence, later ones at DEBUG. */
+const account = pattern(
+  ['non_torch_memory takes', 'non-torch forward increase memory'],
+  /total_gpu_memory \((?<total>[\d.]+) ?GiB\) x gpu_memory_utilization \((?<share>[\d.]+)\) = (?<budget>[\d.]+) ?GiB; model weights take (?<weights>[\d.]+) ?GiB; non_torch_memory takes (?<other>-?[\d.]+) ?GiB|non-torch forward increase memory: (?<other2>-?[\d.]+) ?GiB; weights memory: (?<weights2>[\d.]+) ?GiB/,
+);
+const weights = pattern('Model loading took', /^Model loading took (?<gib>[\d.]+) GiB/);
+const share = pattern(
+  ['gpu_memory_utilization', '--gpu-memory-utilization'],
+  /gpu[_-]memory[_-]utilization['"]?\s*[=: ]\s*['"]?(?<share>0?\.\d+|1\.0)/,
+);
+const capacity = pattern(
+  ['total capacity of', 'GiB) on startup', 'Initial free memory'],
+  /total capacity of (?<total>[\d.]+) GiB|\/(?<total2>[\d.]+) GiB\) on startup/,
+);
+
+/** What a context, NCCL and workspaces take outside torch; more than this is somebody else's. */
+const OUTSIDE_TORCH_GIB = 12;
+/** Beyond weights, activations and graphs: as much missing is not the engine's own. */
+const UNEXPLAINED_GIB = 14;
+const GB10_GIB = 120.5;
 
 /** The KV cache is smaller than one request of the wanted context. `values.estimate` is the engine's own. */
 export const kvCacheTooSmall: Signature = {
   name: 'kv-cache-too-small',
   causes: ['kv-cache-too-small-for-max-len'],
-  seenOn: 'vLLM 0.24 to main of 17 August 2026',
-  source: 'vLLM v1/core/kv_cache_utils.py',
-  patterns: [tooLong, estimate],
+  seenOn: 'vLLM 0.3 to main of 17 August 2026',
+  source: 'vLLM v1/core/kv_cache_utils.py; v0 worker.py, raise_if_cache_size_invalid',
+  looks: [
+    "ValueError: To serve at least one request with the model's max seq len (65536), 8.00 GiB KV cache is needed, which is larger than the available KV cache memory (6.11 GiB). Based on the available memory, the estimated maximum model length is 50032.",
+  ],
+  patterns: [tooLong, tooLongOld, estimate],
   match({ find }) {
-    const first = find(tooLong)[0];
+    const first = find(tooLong)[0] ?? find(tooLongOld)[0];
     if (first === undefined) return undefined;
-    const { context = '', need = '', have = '' } = first.groups;
-    const tokens = find(estimate)[0]?.groups['tokens'];
+    const { context = '', need, have } = first.groups;
+    const tokens = first.groups['tokens'] ?? find(estimate)[0]?.groups['tokens'];
+    const lacks =
+      need === undefined
+        ? ''
+        : `One request of that length takes ${need} GiB, and ${have} GiB are left beside the weights`;
     return {
       cause: 'kv-cache-too-small-for-max-len',
       node: first.node,
       shown: [first],
       title: `${first.node} has no room for the KV cache of ${context} tokens`,
-      why: `One request of that length takes ${need} GiB, and ${have} GiB are left beside the weights${tokens ? `; the engine estimates that ${tokens} tokens fit` : ''}.`,
+      why: `${lacks}${lacks !== '' && tokens ? '; the engine estimates that ' : ''}${tokens ? `${lacks === '' ? 'Beside the weights no more than ' : ''}${tokens} tokens fit` : ''}.`,
       advice: [
         tokens ? `Set context: ${tokens} in the recipe, or less.` : 'Set a smaller context in the recipe.',
-        'Or give it more: a higher memory.fraction, or another node.',
+        'Or give it more: a higher memory.fraction, a KV cache in fp8 (--kv-cache-dtype fp8), or another node.',
       ],
-      values: { context, need, have, ...(tokens ? { estimate: tokens } : {}) },
+      values: {
+        context,
+        ...(need === undefined ? {} : { need }),
+        ...(have === undefined ? {} : { have }),
+        ...(tokens ? { estimate: tokens } : {}),
+      },
       confidence: 0.97,
       specificity: 3,
     };
   },
 };
 
-/** The engine's share of memory does not even hold weights and workspace. */
+/** The engine's share of memory does not even hold weights and workspace, or somebody else's memory was counted as its own. */
 export const kvPoolNotPositive: Signature = {
   name: 'kv-pool-not-positive',
-  causes: ['kv-pool-size-not-positive', 'gpu-memory-utilization-too-low'],
-  seenOn: 'SGLang 0.5.18, vLLM 0.24, August 2026',
-  source: 'SGLang kv_cache_configurator.py; vLLM v1/core/kv_cache_utils.py',
-  patterns: [sglangNone, noBlocks, available],
-  match({ find }) {
+  causes: [
+    'kv-pool-size-not-positive',
+    'gpu-memory-utilization-too-low',
+    'kv-cache-negative-other-process-counted',
+  ],
+  seenOn: 'SGLang 0.4 to 0.5.18, vLLM 0.6 to 0.28, 2025 and 2026',
+  source:
+    'SGLang kv_cache_configurator.py, model_runner.py; vLLM v1/core/kv_cache_utils.py, v1/worker/gpu_worker.py',
+  looks: [
+    'Available KV cache memory: -2.26 GiB, then: ValueError: No available memory for the cache blocks.',
+    'RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.',
+  ],
+  patterns: [sglangNone, noBlocks, available, account, weights, share, capacity, ...READING_FORMS],
+  match(view) {
+    const { find } = view;
     const sglang = find(sglangNone)[0];
-    const vllm = find(noBlocks)[0];
+    const vllm = find(noBlocks)[0] ?? find(available).find((found) => Number(found.groups['gib']) < 0);
     const first = sglang ?? vllm;
-    if (first === undefined) return undefined;
+    if (first === undefined || view.serves) return undefined;
     const left = find(available).find((found) => found.rank === first.rank);
+    const counted = sglang === undefined ? otherCounted(view, first, left) : undefined;
+    if (counted !== undefined) return counted;
+    const shown = left && left !== first ? [first, left] : [first];
     return {
       cause: sglang ? 'kv-pool-size-not-positive' : 'gpu-memory-utilization-too-low',
       node: first.node,
-      shown: left ? [first, left] : [first],
+      shown,
       title: `On ${first.node} the engine's share of memory leaves nothing for the KV cache`,
       why: `Weights and workspace take all of it${left ? `; ${left.groups['gib']} GiB remain` : ''}.`,
-      advice: ['Raise memory.fraction in the recipe, or use more nodes or a smaller quantisation.'],
+      advice: [
+        'Raise memory.fraction in the recipe, or use more nodes or a smaller quantisation.',
+        'If it was lowered because of another failure, that one is to be cured instead.',
+      ],
       values: left?.groups['gib'] ? { left: left.groups['gib'] } : {},
       confidence: 0.92,
       specificity: 3,
     };
   },
 };
+
+/** The sums of the profile show memory that is not the engine's. */
+function otherCounted(view: View, first: Found, left: Found | undefined): Match | undefined {
+  const { node } = first;
+  const on = (found: Found) => found.node === node;
+  const told = view.find(account).findLast(on);
+  const outside = Number(told?.groups['other'] ?? told?.groups['other2'] ?? 0);
+  const holder = holdersIn(view, node).find((one) => one.gib >= 4);
+  const gap = unexplainedBudget(view, node, left);
+  const proof =
+    told !== undefined && outside > OUTSIDE_TORCH_GIB
+      ? { found: told, gib: outside, sure: 0.92 }
+      : holder !== undefined
+        ? { found: holder.found, gib: holder.gib, sure: 0.85 }
+        : gap;
+  if (proof === undefined) return undefined;
+  return {
+    cause: 'kv-cache-negative-other-process-counted',
+    node,
+    shown: [first, ...(left && left !== first ? [left] : []), proof.found],
+    title: `vLLM on ${node} counted ${proof.gib.toFixed(1)} GiB of somebody else as its own`,
+    why: 'It measures how far free memory falls while it loads. Another process that grows meanwhile, or the page cache on unified memory, is taken for its own use, and nothing remains for the KV cache.',
+    advice: [
+      `On ${node}: nvidia-smi; free -g, and stop or wait for what grows beside the engine.`,
+      'Start one engine after the other, not two at once; on unified memory drop the page cache first. --kv-cache-memory-bytes in args sets the size without measuring.',
+    ],
+    values: { counted: proof.gib.toFixed(1) },
+    confidence: proof.sure,
+    specificity: 3,
+    alternatives: [{ cause: 'gpu-memory-utilization-too-low', confidence: 1 - proof.sure }],
+  };
+}
+
+/** The budget less weights and what is left: more than an engine needs for itself. */
+function unexplainedBudget(
+  view: View,
+  node: string,
+  left: Found | undefined,
+): { readonly found: Found; readonly gib: number; readonly sure: number } | undefined {
+  const on = (found: Found) => found.node === node;
+  const loaded = view.find(weights).findLast(on);
+  const asked = view.find(share).findLast(on);
+  const part = Number(asked?.groups['share'] ?? Number.NaN);
+  const said = view.find(capacity).find(on);
+  const shared = saysUnified(view, node) || isUnified(factsOf(view.evidence, node));
+  const total = Number(said?.groups['total'] ?? said?.groups['total2'] ?? (shared ? GB10_GIB : Number.NaN));
+  if (loaded === undefined || left === undefined || !Number.isFinite(part) || !Number.isFinite(total))
+    return undefined;
+  const gib = total * part - Number(loaded.groups['gib']) - Number(left.groups['gib']);
+  return gib > UNEXPLAINED_GIB
+    ? { found: loaded, gib, sure: isGb10Size(total) || shared ? 0.78 : 0.75 }
+    : undefined;
+}

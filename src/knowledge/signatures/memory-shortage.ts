@@ -60,7 +60,7 @@ function comingBack(view: View, { node, first, shown, missed }: Short): Match | 
   const before = view
     .find(JUST_STOPPED)
     .filter(on)
-    .findLast((found) => found.line.at <= first.line.at);
+    .findLast((found) => found.rank !== first.rank || found.line.line < first.line.line);
   const nobody = view.find(NO_PROCESS).find(on);
   const readings = readingsOf(view, node);
   const unowned = readings.find(
