@@ -1,5 +1,6 @@
 import type { NodeFacts } from '../domain/facts.ts';
 import type { Plan, Service } from '../domain/plan.ts';
+import { list } from '../domain/units.ts';
 import { UserError } from '../domain/user-error.ts';
 import { allRanks, runningEdits, strayRanks } from '../planning/our-ranks.ts';
 import { plan } from '../planning/plan.ts';
@@ -56,6 +57,7 @@ async function takeTurn(up: BringUp, before: Progress, first: boolean): Promise<
   const next = planNow(up, progress, facts);
   up.recorder.emit({ type: 'planned', attempt: progress.attempt + 1, plan: next });
   if (first) holdToPlan(up, next);
+  if (first) tellStrangeConsent(up, next);
 
   const worked: Progress = { ...progress, worked: true };
   if (await stopStrays(up, facts)) return again(worked);
@@ -131,6 +133,20 @@ function holdToPlan({ file, input }: BringUp, next: Plan): void {
     `the plan is now ${next.digest}, not ${input.plan}; nothing was changed`,
     `look at it: firstlight plan ${file.file}`,
   );
+}
+
+/** An id that no step has allows nothing: it is misspelled, or what it meant has ended or changed since. */
+function tellStrangeConsent({ recorder, input }: BringUp, { phases, state }: Plan): void {
+  const asks = phases.flatMap(({ steps }) => steps).filter((step) => step.needsConsent);
+  const strange = input.consent.filter((id) => !asks.some((step) => step.id === id));
+  if (strange.length === 0 || state === 'empty') return;
+  const have = asks.length === 0 ? 'no step asks for any' : `those are ${list(asks.map(({ id }) => id))}`;
+  recorder.emit({
+    type: 'note',
+    level: 'warning',
+    node: undefined,
+    text: `--consent ${strange.join(',')} allows nothing: no step of this plan has that id; ${have}`,
+  });
 }
 
 /** Stops ranks of ours that are in the way, and waits for their memory; false where there are none. */

@@ -15,9 +15,9 @@ export function servicesOnNodes(facts: readonly NodeFacts[]): readonly JobOnNode
     records.filter(({ record }) => record.state !== 'ended').map(({ record }) => record.recipe),
   );
   return [...names].map((recipe) => {
-    const ranks = records
-      .filter(({ record }) => record.recipe === recipe)
-      .sort((a, b) => a.record.rank - b.record.rank);
+    const ranks = ofOneJob(records.filter(({ record }) => record.recipe === recipe)).sort(
+      (a, b) => a.record.rank - b.record.rank,
+    );
     const first = ranks[0]?.record;
     return {
       recipe,
@@ -26,4 +26,14 @@ export function servicesOnNodes(facts: readonly NodeFacts[]): readonly JobOnNode
       ranks,
     };
   });
+}
+
+/** Those alive, and of the ended those that belong to them: of their run, or started later. Older ones are of a job before. */
+function ofOneJob(ranks: readonly FoundRank[]): FoundRank[] {
+  const alive = ranks.filter(({ record }) => record.state !== 'ended');
+  const runs = new Set(alive.map(({ record }) => record.run));
+  const newest = Math.max(...alive.map(({ record }) => Date.parse(record.startedAt)));
+  return ranks.filter(
+    ({ record }) => record.state !== 'ended' || runs.has(record.run) || Date.parse(record.startedAt) > newest,
+  );
 }

@@ -118,6 +118,7 @@ function nodeItems(facts: ReachedFacts, nodes: readonly Node[], input: CheckInpu
     ...(input.plan === undefined ? clockItems(facts, item) : []),
     ...sudoItems(facts, item),
     ...diskItems(facts, item),
+    ...lockItems(facts, item),
   ];
 }
 
@@ -282,6 +283,12 @@ function diskItems(facts: ReachedFacts, item: Item): readonly CheckItem[] {
         `On ${facts.node}: du -xh --max-depth=1 ${disk.path}`,
       ),
     );
+}
+
+/** Without a lock `up` does nothing; where our records are not known, that is said of the ranks. */
+function lockItems(facts: ReachedFacts, item: Item): readonly CheckItem[] {
+  if (facts.lock.known || !facts.ranks.known) return [];
+  return [item('blocks', 'lock', `No lock: ${facts.lock.why}.`, `On ${facts.node}: df -h /tmp; ls -ld /tmp`)];
 }
 
 /** One thing is said once, although both the plan and the facts know it. */

@@ -79,3 +79,14 @@ test('a nearly full disk is a warning', () => {
   const facts = [spark('a', { disks: known([{ path: '/', totalBytes: 1e12, freeBytes: 1e6 }]) }), spark('b')];
   expect(check({ cluster: sparks, facts }).map((item) => item.topic)).toContain('disk');
 });
+
+test('a node that gives no lock blocks, since up would do nothing there', () => {
+  const facts = [spark('a', { lock: unknown('its /tmp takes no files') }), spark('b')];
+  expect(check({ cluster: sparks, facts })[0]).toMatchObject({
+    level: 'blocks',
+    topic: 'lock',
+    node: 'spark-a',
+    title: 'No lock: its /tmp takes no files.',
+    remedy: expect.stringContaining('df -h /tmp'),
+  });
+});

@@ -230,10 +230,13 @@ describe('the rest', () => {
 
   it('reads a lock that is being taken as a lock', () => {
     expect(parseOwnRecords(outputOf('read\nlock 3 \nend\n'))).toMatchObject({
-      value: { lock: { owner: 'unknown', ageSeconds: 3 } },
+      value: { lock: { value: { owner: 'unknown', ageSeconds: 3 } } },
     });
     expect(parseOwnRecords(outputOf('read\nlock -3 {"owner":"a"}\nend\n'))).toMatchObject({
-      value: { lock: { owner: 'a', ageSeconds: 0 } },
+      value: { lock: { value: { owner: 'a', ageSeconds: 0 } } },
+    });
+    expect(parseOwnRecords(outputOf('read\nnolock\nend\n'))).toMatchObject({
+      value: { lock: { known: false, why: expect.stringContaining('/tmp takes no files') } },
     });
     expect(parseOwnRecords(outputOf('read\n', { timedOut: true }))).toMatchObject({ known: false });
   });

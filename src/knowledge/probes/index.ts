@@ -122,7 +122,7 @@ export function assembleFacts(input: {
     sudo,
     ranks: map(own, ({ ranks }) => ranks),
     owed: map(own, ({ owed }) => owed),
-    lock: map(own, ({ lock }) => lock),
+    lock: own.known ? own.value.lock : own,
   };
 }
 

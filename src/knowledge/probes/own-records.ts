@@ -57,6 +57,8 @@ if [ -d "$FL_LOCK" ]; then
   printf 'lock %s ' "$(($(date +%s) - t))"
   if [ -f "$FL_LOCK/owner" ]; then line "$FL_LOCK/owner"; else echo; fi
 fi 2>/dev/null
+# The look itself writes where the lock would be, and goes elsewhere only where it cannot.
+case ${'$'}{1-} in '' | "$R/tmp"/*) ;; *) [ -d "$FL_LOCK" ] || echo nolock ;; esac
 echo end
 `,
 };
@@ -66,7 +68,7 @@ export type OwnRecords = {
   readonly ranks: readonly RankRecord[];
   readonly runners: ReadonlyMap<number, string>;
   readonly owed: readonly UndoRecord[];
-  readonly lock: LockRecord | null;
+  readonly lock: Fact<LockRecord | null>;
 };
 
 /** Lines of the own-records probe → ranks, undo that is owed, lock. `running` are names of containers that run. */
@@ -94,7 +96,9 @@ export function parseOwnRecords(
     ranks,
     runners,
     owed: lines.flatMap((line) => (line.startsWith('undo ') ? toUndo(line.slice('undo '.length)) : [])),
-    lock: lock === undefined ? null : toLock(lock.slice('lock '.length)),
+    lock: lines.includes('nolock')
+      ? unknown('its /tmp takes no files, so no lock can be taken there: it is full or read-only')
+      : known(lock === undefined ? null : toLock(lock.slice('lock '.length))),
   });
 }
 

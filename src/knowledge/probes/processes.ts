@@ -60,7 +60,7 @@ details() {
     { text = (lines++ ? text " " : "") $0 }
     END { tell() }'
 } 2>/dev/null
-# First the pids that matter, then who listens, then every process.
+# First the pids that matter, then who listens, then all that run:
 table=$(ports | awk -v large=${String(LARGE_KIB)} '
   function want(pid) { if (!(pid in wanted)) { wanted[pid] = 1; pids = pids pid " " } }
   BEGIN { for (i = 1; i < ARGC; i++) dirs[i] = ARGV[i]; count = ARGC - 1; ARGC = 1 }
