@@ -24,6 +24,20 @@ const zmq = pattern(
   /Address already in use \(addr='tcp:\/\/.*?:(?<port>\d+)'\)/,
 );
 const errno = pattern('[Errno 98] Address already in use', /OSError: \[Errno 98\] Address already in use/);
+const ray = pattern(
+  [
+    'is already running at',
+    'is already in use',
+    'Failed to start GCS',
+    'port conflict',
+    'already in use by another process',
+  ],
+  /Ray is trying to start at \S+?:(?<port>\d+), but is already running at|(?:[Pp]ort|dashboard|GCS\D+) ?(?<other>\d{3,5}) (?:is )?already in use|[Aa]ddress (?<bound>\S+?:(?<waited>\d+)) is already in use|port (?:number )?conflict\D+(?<waited2>\d{3,5})/,
+);
+const plain = pattern(
+  ['ddress already in use', 'EADDRINUSE'],
+  /(?:bind|listen|Bind|Listen|socket|grpc|zmq|gloo|ZMQError)\S*[^\n]*?(?::(?<port>\d{2,5})\b[^\n]*)?(?:[Aa]ddress already in use|EADDRINUSE)/,
+);
 const docker = pattern(
   ['port is already allocated', 'failed to bind host port'],
   /(?:Bind for [\d.[\]:]*?:(?<port>\d+) failed|failed to bind host port (?:for )?[\d.[\]:]*?:(?<other>\d+))/,
@@ -35,9 +49,15 @@ export const portInUse: Signature = {
   causes: ['port-already-in-use'],
   seenOn: 'torch 2.11.0, November 2026; SGLang 0.5, uvicorn, docker 28',
   source: 'captured; SGLang server_args.py',
-  patterns: [store, storeOld, sglang, uvicorn, zmq, errno, docker],
+  looks: [
+    'The server socket has failed to listen on any local network address. port: 29501, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use',
+    "error while attempting to bind on address ('0.0.0.0', 8000): address already in use",
+  ],
+  patterns: [store, storeOld, sglang, uvicorn, zmq, errno, docker, ray, plain],
   match({ evidence, find }) {
-    const shown = [store, storeOld, sglang, uvicorn, zmq, docker, errno].flatMap((form) => find(form));
+    const shown = [store, storeOld, sglang, uvicorn, zmq, docker, ray, errno, plain].flatMap((form) =>
+      find(form),
+    );
     const first = shown[0];
     if (first === undefined) return undefined;
     const port = portOf(evidence, first);
@@ -64,8 +84,10 @@ export const portInUse: Signature = {
 };
 
 function portOf(evidence: Evidence, found: Found): string {
-  const { port, waited, other } = found.groups;
-  return port ?? waited ?? other ?? (found.role === 'head' ? String(evidence.recipe.serve.port) : '');
+  const { port, waited, waited2, other } = found.groups;
+  return (
+    port ?? waited ?? waited2 ?? other ?? (found.role === 'head' ? String(evidence.recipe.serve.port) : '')
+  );
 }
 
 function kindOf(evidence: Evidence, found: Found, port: string): 'rendezvous' | 'api' | 'other' {
