@@ -129,7 +129,7 @@ export const STOP_CONTAINER_SH = String.raw`if [ "$3" = hold ]; then "$1" update
 export const REMOVE_CONTAINER_SH = String.raw`"$1" stop -t 30 "$2" >/dev/null 2>&1
 "$1" rm -f "$2" >/dev/null`;
 
-/** Pairs of pid and start ticks: each is asked to end, after ten seconds made to; nothing that was not there is touched. */
+/** Pairs of pid and start ticks: each is asked to end, after five seconds made to; nothing that was not there is touched. */
 export const END_ALL_SH = String.raw`${PREFIX}
 ${ALIVE}
 each() {
@@ -149,8 +149,8 @@ each TERM "$@" || { echo 'it had ended by itself'; exit 0; }
 n=0
 while each '' "$@"; do
   n=$((n + 1))
-  if [ "$n" -eq 10 ]; then each KILL "$@"; fi
-  if [ "$n" -ge 20 ]; then echo "still there after SIGKILL:$left" >&2; exit 1; fi
+  if [ "$n" -eq 5 ]; then each KILL "$@"; fi
+  if [ "$n" -ge 15 ]; then echo "still there after SIGKILL:$left" >&2; exit 1; fi
   sleep 1
 done`;
 
@@ -171,7 +171,7 @@ left=$(find -L "$d" -type f -size +2047k -exec sh -c 'for f; do dd if="$f" iflag
 LC_ALL=C awk -v was="$before" -v now="$(files)" -v left="$((left))" 'BEGIN {
   gone = was - now; if (gone < 0) gone = 0
   printf "%.1f GiB left the page cache", gone / 1048576
-  if (left > 0) printf "; %d files could not be opened", left
+  if (left > 0) printf "; %d file%s could not be opened", left, (left > 1 ? "s" : "")
   print ""
 }'`;
 
