@@ -71,11 +71,9 @@ export const memoryRegistration: Signature = {
 
 function isLow(found: Found): boolean {
   const { bytes, kib, set } = found.groups;
-  const value = Number(bytes ?? set ?? Number.NaN) || Number(kib ?? Number.NaN) * 1024;
-  return (
-    (Number.isFinite(value) && value >= 0 && value < 2 ** 32) ||
-    /limit|Unable to/.test(found.message.replace(/RLIMIT|rlimit|ulimit/g, ''))
-  );
+  const value = bytes ?? set ?? (kib === undefined ? undefined : String(Number(kib) * 1024));
+  const size = Number(value ?? Number.NaN);
+  return (size >= 0 && size < 2 ** 32) || /locked memory limit|Unable to (?:lock|pin)/.test(found.message);
 }
 
 function isFree(found: Found): boolean {
