@@ -26,6 +26,8 @@ export function newRecorder(world: World): Recorder {
     },
     take(event) {
       state = fold(state, event);
+      // Who watches this process gets it from here: the journal tells only of what is written here.
+      world.told(event);
     },
     state: () => state,
     clean: (text) => clean(text, world.secrets.all()),

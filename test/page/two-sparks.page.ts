@@ -133,6 +133,7 @@ describe('the dashboard', () => {
       await page.keyboard.press('Tab');
       await page.keyboard.press('Space');
     }
+    await page.getByRole('button', { name: 'Allow 3 of 3' }).waitFor();
     await page.keyboard.press('Tab');
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Allow 3 of 3');
     await page.keyboard.press('Enter');

@@ -110,7 +110,7 @@ function cell(rank: RankState, attempt: AttemptState, column: Column, ahead: num
   if (ahead < 0)
     return { ...blank, state: 'done', text: took, label: `${word}, done in ${took || 'no time'}` };
   if (rank.ended) return endedCell(rank, attempt, column, blank);
-  if (column === 'serving') return { ...blank, state: 'ready', strong: 'ready', label: 'serving' };
+  if (column === 'serving') return { ...blank, state: 'ready', strong: 'ready', label: 'serving, ready' };
   const quiet = silence(rank, now);
   const percent = rank.stage === column ? rank.percent : undefined;
   const strong = percent === undefined ? '' : `${Math.floor(percent)} %`;

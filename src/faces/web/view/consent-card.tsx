@@ -87,7 +87,8 @@ function Row({
   const { target } = step;
   const id = `consent-${step.id}`;
   const toggle = (): void => {
-    const chosen = new Set(page.chosen);
+    // The newest choice, not the one last painted: two may come within one frame.
+    const chosen = new Set(store.page.chosen);
     if (!chosen.delete(step.id)) chosen.add(step.id);
     store.change({ chosen });
   };

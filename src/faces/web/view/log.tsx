@@ -10,7 +10,7 @@ const NOTHING: PoolNews = { total: 0, warnings: 0, errors: 0, following: true, u
 
 /** All ranks' lines as one log: filtered and searched by the server, never held whole here. */
 export function Log({ page, store }: { readonly page: Page; readonly store: PageStore }): JSX.Element {
-  const box = useRef<HTMLDivElement>(null);
+  const box = useRef<HTMLElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const pool = useRef<LogPool | undefined>(undefined);
   const [news, setNews] = useState(NOTHING);
@@ -123,22 +123,22 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
           full height
         </button>
       </div>
-      <div
-        class="log-box"
-        ref={box}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scroll region must take focus for keys to scroll it
-        tabIndex={0}
-        role="table"
-        aria-label="Log lines"
-        aria-rowcount={news.total}
-      >
-        <div class="log-inner" ref={inner} role="rowgroup" />
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scroll region takes focus so that keys scroll it */}
+      <section class="log-box" ref={box} tabIndex={0} aria-label="Log lines">
+        <div
+          class="log-inner"
+          ref={inner}
+          role="table"
+          aria-label="Log lines"
+          aria-rowcount={news.total}
+          aria-hidden={news.total === 0}
+        />
         {news.total === 0 && (
           <p class="body quiet">
             {shown.attempts.length === 0 ? 'No rank has been started yet.' : 'No lines under this filter.'}
           </p>
         )}
-      </div>
+      </section>
     </section>
   );
 }

@@ -31,8 +31,8 @@ export function Top({ page, store, keys }: Props): JSX.Element {
         <button type="button" class="chip wide" onClick={keys}>
           <kbd>?</kbd> keys
         </button>
-        <button type="button" class="chip wide" onClick={toggleTheme} aria-label="dark or light">
-          <kbd>d</kbd> ◐
+        <button type="button" class="chip wide" onClick={toggleTheme}>
+          <kbd>d</kbd> theme
         </button>
       </nav>
     </header>
