@@ -22,8 +22,8 @@ export type WorldOptions = {
   readonly sudoPasswordFiles: readonly string[];
   /** Passwords that are known already, by node (a story's, say). */
   readonly passwords?: Readonly<Record<string, string>>;
-  /** Asks a person, once per run; undefined where nobody can be asked. */
-  readonly askPassword?: (node: string) => Promise<string | undefined>;
+  /** Asks a person; undefined where nobody can be asked. */
+  readonly askPassword?: AskPassword;
   readonly live: (update: Live) => void;
   readonly onEvent: (event: Event) => void;
   readonly signal: AbortSignal;
@@ -31,6 +31,15 @@ export type WorldOptions = {
   /** Of a World that is open already, where another one is made beside it for the same user. */
   readonly shared?: Pick<World, 'secrets' | 'journal'>;
 };
+
+/** `purpose`: what it is for, where that is known. `again`: the one before was not taken. */
+type AskPassword = (
+  node: string,
+  why: { readonly purpose: string | undefined; readonly again: boolean },
+) => Promise<string | undefined>;
+
+/** As often as sudo itself asks. */
+const PASSWORD_TRIES = 3;
 
 export type OpenWorld = World & { close(): void };
 
@@ -107,15 +116,29 @@ function openSecrets(options: WorldOptions): Secrets {
     return value;
   };
   let asked: Promise<string | undefined> | undefined;
+  const tries = new Map<string, number>();
+  const typed = (node: string) =>
+    options.passwords?.[node] === undefined && passwordFileFor(node, options) === undefined;
   return {
     value: (name) => keep(options.env[name]),
     all: () => [...used],
-    async sudoPassword(node) {
+    async sudoPassword(node, purpose) {
       const known = options.passwords?.[node];
       if (known !== undefined) return keep(known);
       const file = passwordFileFor(node, options);
       if (file !== undefined) return keep(readPasswordFile(file));
-      asked ??= options.askPassword?.(node);
+      asked ??= options.askPassword?.(node, { purpose, again: false });
+      return keep(await asked);
+    },
+    async otherSudoPassword(node, refused) {
+      if (!typed(node)) return undefined;
+      const now = await asked;
+      // It was typed anew meanwhile, for another node.
+      if (now !== undefined && now !== refused) return keep(now);
+      const before = tries.get(node) ?? 1;
+      if (before >= PASSWORD_TRIES) return undefined;
+      tries.set(node, before + 1);
+      asked = options.askPassword?.(node, { purpose: undefined, again: true });
       return keep(await asked);
     },
   };

@@ -41,8 +41,10 @@ export interface Hosts {
 export interface Secrets {
   /** Value of a named secret (an API key, say), or undefined. */
   value(name: string): string | undefined;
-  /** sudo's password for a node; asked once per run. Undefined where none is to be had. */
-  sudoPassword(node: string): Promise<string | undefined>;
+  /** sudo's password for a node; asked once per run, with what it is for. Undefined where none is to be had. */
+  sudoPassword(node: string, purpose?: string): Promise<string | undefined>;
+  /** Another one than that, which the node did not take: asked anew a few times. Absent where nobody can be asked. */
+  readonly otherSudoPassword?: (node: string, refused: string) => Promise<string | undefined>;
   /** All values known so far, for scrubbing. */
   readonly all: () => readonly string[];
 }

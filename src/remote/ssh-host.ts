@@ -93,9 +93,20 @@ export class SshHost implements Host {
         /^sudo: .*(password is required|terminal is required|may not run|not allowed|not in the sudoers)/im;
       return tried.kind === 'ran' && tried.code !== 0 && refusal.test(text.text()) ? first : tried;
     }
-    const second = await this.#once(command, { password }, signal, sinks);
-    if (second.kind === 'ran') this.#sudo = { password };
-    return second;
+    return this.#withPassword(command, password, signal, sinks);
+  }
+
+  /** A password that is not taken is asked for anew, as sudo itself does. */
+  async #withPassword(command: Command, first: string, signal: AbortSignal, sinks: Sinks): Promise<Ran> {
+    for (let password = first; ; ) {
+      const ran = await this.#once(command, { password }, signal, sinks);
+      if (ran.kind === 'ran') this.#sudo = { password };
+      if (ran.kind !== 'refused' || ran.why !== 'sudo-password-wrong') return ran;
+      const other = await this.#secrets.otherSudoPassword?.(this.node.name, password);
+      signal.throwIfAborted();
+      if (other === undefined) return ran;
+      password = other;
+    }
   }
 
   async #once(command: Command, sudo: SudoMode, signal: AbortSignal, sinks: Sinks): Promise<Ran> {

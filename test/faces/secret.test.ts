@@ -1,16 +1,19 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { askPassword } from '../../src/faces/cli/secret.ts';
+import { askPassword, type PasswordWhy } from '../../src/faces/cli/secret.ts';
 import { Terminal } from './run-cli.ts';
 
-function ask(stdin: Terminal | PassThrough): {
+function ask(
+  stdin: Terminal | PassThrough,
+  why: PasswordWhy = { purpose: undefined, again: false },
+): {
   readonly answer: Promise<string | undefined>;
   readonly shown: () => string;
   readonly interrupts: () => number;
 } {
   let shown = '';
   let interrupts = 0;
-  const answer = askPassword('spark-b', {
+  const answer = askPassword('spark-b', why, {
     input: stdin,
     write: (text) => {
       shown += text;
@@ -56,4 +59,14 @@ test('where the input is no terminal nobody is asked', async () => {
   const asked = ask(new PassThrough());
   expect(await asked.answer).toBeUndefined();
   expect(asked.shown()).toBe('');
+});
+
+test('it is said what a password is for, and that the one before was not taken', async () => {
+  const stdin = new Terminal();
+  const asked = ask(stdin, { purpose: 'Stop ollama.service\x1b[2J', again: true });
+  stdin.write('x\r');
+  expect(await asked.answer).toBe('x');
+  expect(asked.shown()).toContain('sudo on spark-b did not take that password.');
+  expect(asked.shown()).toContain('It is for: Stop ollama.service');
+  expect(asked.shown()).not.toContain('\x1b');
 });

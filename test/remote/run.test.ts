@@ -278,6 +278,24 @@ exec "$@"
       expect(asked.asked).toBe(1);
     });
 
+    it('ask for another password where one is not taken, until one is or none comes', async () => {
+      const typed = ['mistyped too', 'p w"$x'];
+      const refused: string[] = [];
+      const secrets = {
+        ...secretsOf({}, 'mistyped'),
+        otherSudoPassword: async (_node: string, before: string) => {
+          refused.push(before);
+          return typed.shift();
+        },
+      };
+      const open = () => openHosts(cluster, { secrets, socketFolder: sockets }).all[0];
+      const ran = await open()?.run({ ...script('echo as root'), sudo: true }, { signal: never });
+      expect(ran).toMatchObject({ kind: 'ran', stdout: 'as root\n' });
+      expect(refused).toEqual(['mistyped', 'mistyped too']);
+      const again = await open()?.run({ argv: ['true'], sudo: true }, { signal: never });
+      expect(again).toMatchObject({ kind: 'refused', why: 'sudo-password-wrong' });
+    });
+
     it('say that a host has no sudo', async () => {
       const key = far.key('bare-client');
       const bare = await far.host('bare', {

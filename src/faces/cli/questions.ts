@@ -5,12 +5,12 @@ import type { World } from '../../operations/world.ts';
 import { clean } from './clean.ts';
 import { type Asked, askConsent } from './consent.ts';
 import { readLine } from './read-line.ts';
-import { askPassword, type SecretInput } from './secret.ts';
+import { askPassword, type PasswordWhy, type SecretInput } from './secret.ts';
 import type { Style } from './style.ts';
 
 /** Everything a person at the terminal can be asked. Only one question stands at a time. */
 export type Questions = {
-  readonly password: (node: string) => Promise<string | undefined>;
+  readonly password: (node: string, why: PasswordWhy) => Promise<string | undefined>;
   /** Puts the consent question, and writes the answer into the run; a question that is withdrawn leaves nothing. */
   readonly consent: (asked: Asked, state: RunState | undefined, world: World) => Promise<void>;
   /** The run went on: its question was answered elsewhere. */
@@ -57,9 +57,9 @@ export function newQuestions(parts: {
   };
 
   return {
-    password: (node) =>
+    password: (node, why) =>
       alone(() =>
-        askPassword(node, {
+        askPassword(node, why, {
           input: parts.input,
           write: parts.write,
           interrupt: parts.interrupt,

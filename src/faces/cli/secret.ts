@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
+import { clean } from './clean.ts';
 
 /** The part of a terminal's input that a password prompt needs; `process.stdin` is one. */
 export type SecretInput = NodeJS.ReadableStream & {
@@ -7,12 +8,16 @@ export type SecretInput = NodeJS.ReadableStream & {
   setRawMode?(raw: boolean): unknown;
 };
 
+/** What it is for, where that is known; and whether the one before was not taken. */
+export type PasswordWhy = { readonly purpose: string | undefined; readonly again: boolean };
+
 /**
  * Asks for a node's sudo password without showing it. Undefined when nothing was typed, at the end of input, or
  * where the input is no terminal. Ctrl-C puts the terminal back first and then calls `interrupt`.
  */
 export async function askPassword(
   node: string,
+  why: PasswordWhy,
   io: {
     readonly input: SecretInput;
     readonly write: (text: string) => void;
@@ -22,6 +27,8 @@ export async function askPassword(
 ): Promise<string | undefined> {
   const { input } = io;
   if (input.isTTY !== true || input.setRawMode === undefined || io.signal.aborted) return undefined;
+  if (why.again) io.write(`sudo on ${node} did not take that password.\n`);
+  if (why.purpose !== undefined) io.write(`It is for: ${clean(why.purpose)}\n`);
   io.write(`sudo's password on ${node} (kept in memory only, empty means none): `);
   const wasRaw = input.isRaw === true;
   input.setRawMode(true);

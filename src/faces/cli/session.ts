@@ -17,7 +17,7 @@ import type { Globals } from './program.ts';
 import { newQuestions, unknownKey } from './questions.ts';
 import { renderReport } from './render.ts';
 import { renderRun } from './render-run.ts';
-import type { SecretInput } from './secret.ts';
+import type { PasswordWhy, SecretInput } from './secret.ts';
 import { streamTo } from './stream.ts';
 import { type Style, styleOf } from './style.ts';
 
@@ -26,7 +26,7 @@ export type CliWorldOptions = {
   readonly cluster: string;
   readonly sudoPasswordFiles: readonly string[];
   /** Asks a person for sudo's password; absent where nobody sits at the terminal. */
-  readonly askPassword?: (node: string) => Promise<string | undefined>;
+  readonly askPassword?: (node: string, why: PasswordWhy) => Promise<string | undefined>;
   readonly live: (update: Live) => void;
   readonly onEvent: (event: Event) => void;
   readonly signal: AbortSignal;

@@ -1,5 +1,6 @@
 import { type NodeFacts, valueIf } from '../../domain/facts.ts';
 import type { Phase, Step } from '../../domain/plan.ts';
+import { list } from '../../domain/units.ts';
 import { again, type BringUp, ended, type Move, type Progress } from './progress.ts';
 
 /**
@@ -18,8 +19,10 @@ export async function haveRoot(
     const seen = facts.find((one) => one.node === node);
     const how = seen?.reached ? (valueIf(seen.sudo) ?? 'none') : 'none';
     if (how === 'free') continue;
-    if (how === 'password' && (await world.secrets.sudoPassword(node)) !== undefined) continue;
-    const must = steps.filter((step) => step.node === node && step.optional !== true);
+    const here = steps.filter((step) => step.node === node);
+    const purpose = list(here.map((step) => step.title));
+    if (how === 'password' && (await world.secrets.sudoPassword(node, purpose)) !== undefined) continue;
+    const must = here.filter((step) => step.optional !== true);
     if (must.length > 0) {
       const what = must.map((step) => step.title).join(', ');
       const why =
