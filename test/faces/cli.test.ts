@@ -228,12 +228,18 @@ function asking(heard: (answer: EventBody) => void): Operation {
   );
 }
 
+/** Types the next answer whenever a question stands. */
+function answering(stdin: Terminal, stderr: Terminal, answers: string[]): void {
+  stderr.on('data', (chunk: Buffer) => {
+    if (chunk.toString().trimEnd().endsWith('>')) stdin.write(answers.shift() ?? '\n');
+  });
+}
+
 test('on a terminal the question is asked on stderr, nonsense is asked again, and the answer is an event', async () => {
   const stdin = new Terminal();
   const stderr = new Terminal();
+  answering(stdin, stderr, ['7\n', '1,2\n']);
   let answer: EventBody | undefined;
-  stdin.write('7\n');
-  setTimeout(() => stdin.write('1,2\n'), 50);
   const { code, stdout } = await run(
     ['up', 'r.yaml', '--plain'],
     [
@@ -254,8 +260,9 @@ test('on a terminal the question is asked on stderr, nonsense is asked again, an
 
 test('an empty answer allows nothing', async () => {
   const stdin = new Terminal();
+  const stderr = new Terminal();
+  answering(stdin, stderr, ['\n']);
   let answer: EventBody | undefined;
-  stdin.write('\n');
   await run(
     ['up', 'r.yaml', '--plain'],
     [
@@ -263,9 +270,27 @@ test('an empty answer allows nothing', async () => {
         answer = heard;
       }),
     ],
-    { stdin, stderr: new Terminal() },
+    { stdin, stderr },
   );
   expect(answer).toMatchObject({ steps: [], refused: ['7f3a', 'c21e', '90b4'] });
+});
+
+test('what was typed before the question stood is no answer to it', async () => {
+  const stdin = new Terminal();
+  const stderr = new Terminal();
+  stdin.write('1,2,3\n1');
+  answering(stdin, stderr, ['2\n']);
+  let answer: EventBody | undefined;
+  await run(
+    ['up', 'r.yaml', '--plain'],
+    [
+      asking((heard) => {
+        answer = heard;
+      }),
+    ],
+    { stdin, stderr },
+  );
+  expect(answer).toMatchObject({ steps: ['c21e'], refused: ['7f3a', '90b4'] });
 });
 
 test('an answer given elsewhere takes the question off the table', async () => {
@@ -372,9 +397,7 @@ test('init asks for its hosts on a terminal when none are given', async () => {
     '\n',
   ];
   const stderr = new Terminal();
-  stderr.on('data', (chunk: Buffer) => {
-    if (chunk.toString().trimEnd().endsWith('>')) stdin.write(answers.shift() ?? '\n');
-  });
+  answering(stdin, stderr, answers);
   let nodes: unknown;
   const init = operation('init', async (input) => {
     nodes = Reflect.get(Object(input), 'nodes');

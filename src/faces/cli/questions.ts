@@ -4,7 +4,7 @@ import { giveConsent } from '../../operations/consent.ts';
 import type { World } from '../../operations/world.ts';
 import { clean } from './clean.ts';
 import { type Asked, askConsent } from './consent.ts';
-import { readLine } from './read-line.ts';
+import { discardTyped, readLine } from './read-line.ts';
 import { askPassword, type PasswordWhy, type SecretInput } from './secret.ts';
 import type { Style } from './style.ts';
 
@@ -74,14 +74,16 @@ export function newQuestions(parts: {
       const mine = new AbortController();
       open.set(asked.run, mine);
       const signal = AbortSignal.any([mine.signal, parts.signal]);
-      const answer = await alone(() =>
-        askConsent(
+      const answer = await alone(async () => {
+        // What may stop somebody's work is answered by who has read the question.
+        await discardTyped(parts.input, parts.interrupt);
+        return askConsent(
           { asked, plan: state?.plan, facts: state?.facts ?? [] },
           { write: parts.write, readLine: (stop) => readLine(parts.input, stop) },
           parts.style(),
           signal,
-        ),
-      ).catch((error: unknown) => {
+        );
+      }).catch((error: unknown) => {
         if (!signal.aborted) throw error;
         parts.write('\n'); // answered elsewhere, or interrupted: the question is off the table
         return undefined;
