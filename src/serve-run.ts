@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { announce, firstAddress } from './faces/http/announce.ts';
 import { serveOn } from './faces/http/serve.ts';
 import { mcpOverHttp } from './faces/mcp/http.ts';
 import { operations } from './operations/index.ts';
@@ -16,7 +17,10 @@ export function runServe(input: Parameters<typeof serveOn>[0], outer: World): Pr
     world,
     mcp: mcpOverHttp({ world, readOnly: input.readOnly, version: outer.version }),
     pageFolder: join(import.meta.dirname, 'faces', 'web'),
-    openBrowser: openPage,
+    told: (addresses) => {
+      announce(addresses);
+      if (addresses.browse) openPage(firstAddress(addresses));
+    },
   });
 }
 

@@ -6,10 +6,11 @@ import { UserError } from '../../domain/user-error.ts';
 import type { inputs } from '../../operations/inputs.ts';
 import type { Answer, Operation } from '../../operations/operation.ts';
 import type { World } from '../../operations/world.ts';
+import type { Addresses } from './announce.ts';
 import type { Desk } from './desk.ts';
 import { newEngineSamples } from './engine-samples.ts';
 import { newJobs } from './jobs.ts';
-import { type Keys, newKeys } from './keys.ts';
+import { newKeys } from './keys.ts';
 import { newLooks } from './looks.ts';
 import { readPageFiles } from './page-files.ts';
 import { allRoutes } from './routes.ts';
@@ -25,7 +26,8 @@ export type ServeParts = {
   readonly mcp: McpHandler;
   /** Folder of the built page. */
   readonly pageFolder: string;
-  readonly openBrowser: (address: string) => void;
+  /** Told once, when it answers. */
+  readonly told: (addresses: Addresses) => void;
 };
 
 /** Serves until the World's signal aborts; then ends the runs that were begun here as Ctrl-C would. */
@@ -56,9 +58,16 @@ export async function serveOn(
     }),
   );
   const base = baseOf(input.listen, server.port, tls !== undefined);
-  const first = `${base}/?token=${keys.token('write') ?? keys.token('read')}`;
-  announce(base, keys, open ? { listen: input.listen, tls: tls !== undefined } : undefined);
-  if (input.open && !open && process.stdout.isTTY) parts.openBrowser(first);
+  parts.told({
+    base,
+    write: keys.token('write'),
+    read: keys.token('read') ?? '',
+    agent: keys.token('agent') ?? '',
+    listen: input.listen,
+    open,
+    tls: tls !== undefined,
+    browse: input.open && !open && process.stdout.isTTY === true,
+  });
   await aborted(outer.signal);
   await desk.jobs.over();
   await server.close();
@@ -102,30 +111,6 @@ function scrubber(world: World, more: readonly string[]): (text: string) => stri
       (rest, secret) => (secret.length < 4 ? rest : rest.replaceAll(secret, '•••')),
       text,
     );
-}
-
-/** The addresses with their tokens, once. */
-function announce(
-  base: string,
-  keys: Keys,
-  open: { readonly listen: string; readonly tls: boolean } | undefined,
-): void {
-  const write = keys.token('write');
-  const plain =
-    open?.tls === false ? ', and what is sent can be read on the way: give --tls-cert and --tls-key' : '';
-  const lines = [
-    ...(open === undefined
-      ? []
-      : [
-          `! ${open.listen} can be reached from the network${plain}.`,
-          '  Whoever has an address below can do what it says.',
-        ]),
-    ...(write === undefined ? [] : [`open       ${base}/?token=${write}`]),
-    `show only  ${base}/?token=${keys.token('read')}`,
-    `agents     ${base}/mcp  with  Authorization: Bearer ${keys.token('agent')}`,
-    'These are told once and hold until Ctrl-C.',
-  ];
-  process.stdout.write(`${lines.join('\n')}\n`);
 }
 
 /** What may stand in Host beside addresses, where the server is open to the network. */
