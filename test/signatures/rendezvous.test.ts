@@ -49,7 +49,7 @@ describe('addresses that lead nowhere', () => {
     {
       as: 'Debian’s line in /etc/hosts',
       cause: 'loopback-address-advertised',
-      at: 'worker',
+      at: 'both',
       logs: {
         head: [sgl('Init torch distributed begin.'), gloo('127.0.1.1', 'Connection refused')],
         worker: [sgl('Init torch distributed begin.', 1)],
@@ -70,7 +70,7 @@ describe('addresses that lead nowhere', () => {
     {
       as: 'the head’s LAN address, which the worker does not reach',
       cause: 'wrong-network-address-advertised',
-      at: 'head',
+      at: 'launcher',
       logs: {
         head: [world(0, '10.1.230.20'), waited],
         worker: [

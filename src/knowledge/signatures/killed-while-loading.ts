@@ -1,7 +1,8 @@
 import type { RankEvidence } from '../../domain/evidence.ts';
 import { isCompiler, KERNEL_OOM, victimOf } from './host-memory.ts';
+import { cacheIn, READING_FORMS, type Reading, readingsOf } from './memory-readings.ts';
 import { CUDA_OUT_OF_MEMORY } from './memory-taken.ts';
-import { type Found, pattern, type Signature, type View } from './signature.ts';
+import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
 
 const killed = pattern(
   [
@@ -22,10 +23,17 @@ const exited137 = pattern(
 );
 const notOom = pattern(['OOMKilled', 'No entries'], /"?OOMKilled"?: ?false|-- No entries --/);
 
+/** So much page cache is more than a start leaves by itself. */
+const LEAST_CACHE_GIB = 24;
+
 /** The engine ended by SIGKILL while it loaded: the kernel's doing where a line says so, likely otherwise. */
 export const killedWhileLoading: Signature = {
   name: 'killed-while-loading',
-  causes: ['oom-killer-during-weight-load', 'device-allocation-failed-sigkill-unattributed'],
+  causes: [
+    'oom-killer-during-weight-load',
+    'device-allocation-failed-sigkill-unattributed',
+    'page-cache-hides-unified-memory',
+  ],
   seenOn: 'SGLang 0.5.17 on two Sparks, September 2026; kernels 5.15 to 7.0; docker 28',
   source: 'SGLang engine.py; kernel mm/oom_kill.c; moby container state; systemd unit.c',
   looks: [
@@ -33,7 +41,7 @@ export const killedWhileLoading: Signature = {
     'RuntimeError: Rank 0 scheduler died during initialization (exit code: -9).',
   ],
   whileServing: true,
-  patterns: [killed, exited137, notOom, KERNEL_OOM, ...CUDA_OUT_OF_MEMORY],
+  patterns: [killed, exited137, notOom, KERNEL_OOM, ...CUDA_OUT_OF_MEMORY, ...READING_FORMS],
   match(view) {
     const { evidence, find } = view;
     const oom = find(KERNEL_OOM).filter((found) => !isCompiler(victimOf(found)));
@@ -48,6 +56,8 @@ export const killedWhileLoading: Signature = {
     // Without the kernel's word a SIGKILL is the kernel's only while memory is being filled.
     const stage = first?.stage ?? over?.stage;
     if (named === undefined && stage !== 'weights') return undefined;
+    const cache = named === undefined ? cacheIn(readingsOf(view, node)) : undefined;
+    if (cache?.cache !== undefined && cache.cache >= LEAST_CACHE_GIB) return byCache(node, cache, ends);
     return {
       cause: 'oom-killer-during-weight-load',
       node,
@@ -68,6 +78,24 @@ export const killedWhileLoading: Signature = {
     };
   },
 };
+
+/** Files filled the memory of a node whose GPU shares it, and the rank was ended in the middle of them. */
+function byCache(node: string, cache: Reading, ends: readonly Found[]): Match {
+  return {
+    cause: 'page-cache-hides-unified-memory',
+    node,
+    shown: [cache.found, ...ends.filter((found) => found.node === node).slice(0, 2)],
+    title: `The page cache of ${node} left too little memory for the weights, and the rank was ended by SIGKILL`,
+    why: `${(cache.cache ?? 0).toFixed(1)} GiB were page cache while the files were read; on unified memory they count as taken for the GPU.`,
+    advice: [
+      `On ${node}: sync && echo 3 | sudo tee /proc/sys/vm/drop_caches, right before the launch`,
+      'A loader that does not keep pages helps too: --safetensors-load-strategy eager (vLLM), --weight-loader-drop-cache-after-load (SGLang).',
+    ],
+    confidence: 0.72,
+    specificity: 3,
+    alternatives: [{ cause: 'oom-killer-during-weight-load', confidence: 0.25 }],
+  };
+}
 
 function shownOf(
   view: View,

@@ -46,6 +46,8 @@ function fromRefusal({ evidence }: View, tried: readonly Found[], said: readonly
   const first = tried[0];
   if (first === undefined) return undefined;
   const address = plainAddress(first.groups['address'] ?? '');
+  // Hosts of one kind map their names alike: unless a look says otherwise, the silent side does it too.
+  const known = evidence.ranks.some((rank) => factsOf(evidence, rank.node) !== undefined);
   // Who says of itself that it fell back, and then dials loopback, has met its own kind: it is as much to blame.
   const self = tried.find((found) => said.some((one) => one.node === found.node));
   const node = self?.node ?? advertiser(evidence, first);
@@ -53,6 +55,7 @@ function fromRefusal({ evidence }: View, tried: readonly Found[], said: readonly
   return {
     cause: 'loopback-address-advertised',
     node,
+    ...(self === undefined && !known ? { atFault: 'both' as const } : {}),
     shown: enough(tried),
     title:
       node === undefined

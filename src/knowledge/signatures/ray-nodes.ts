@@ -17,9 +17,10 @@ const unplaced = pattern(
   /^Waiting for creating a placement group of specs for (?<seconds>\d+) seconds|No available node types can fulfill resource request|Cannot provide a placement group/,
 );
 const headSilent = pattern('No answer from Ray at ', /^No answer from Ray at (?<address>\S+)\.$/);
+/** vLLM's "Tensor parallel size (2) exceeds available GPUs (1)" counts its own host alone and stands in good starts too. */
 const fewGpus = pattern(
-  ['exceeds the total number of available', 'exceeds available GPUs', 'not have enough GPUs', 'enough GPUs'],
-  /number of required GPUs exceeds the total number of available GPUs|[Tt]ensor parallel size \(\d+\) exceeds available GPUs \(\d+\)|(?:does|do) not have enough GPUs|not enough GPUs (?:available )?in the (?:Ray )?cluster/,
+  ['exceeds the total number of available', 'not have enough GPUs', 'not enough GPUs'],
+  /number of required GPUs exceeds the total number of available GPUs|(?:does|do) not have enough GPUs|not enough GPUs (?:available )?in the (?:Ray )?cluster/,
 );
 const accelerators = pattern(
   ['has no GPU available', ' TPU', "'TPU'", 'does not allocate any GPUs on the driver'],

@@ -223,6 +223,8 @@ function elsewhere(
   return {
     cause: 'wrong-network-address-advertised',
     node,
+    // The store's address is one argument to all ranks; what Gloo and NCCL offer, a node chose by itself.
+    ...(dial.phase === 'store' ? { atFault: 'launcher' as const } : {}),
     shown: dial.shown,
     title: `${node ?? 'A node'} was to be met at ${address}, which ${dial.found.node} does not reach`,
     why:
