@@ -32,6 +32,8 @@ export type HostFacts = {
   /** What the host's own name resolves to on the host itself. */
   readonly ownAddresses: Fact<readonly string[]>;
   readonly pageBytes: number;
+  /** logind ends what a login has started when the login ends (`KillUserProcesses=yes`). */
+  readonly killsAtLogout?: true;
 };
 
 /** From /proc/meminfo, in bytes. */

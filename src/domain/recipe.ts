@@ -26,7 +26,8 @@ const UNITS: Readonly<Record<string, number>> = {
   TB: 1e12,
 };
 
-function sizeBytes(text: string): number {
+/** "6GiB", "512 MiB" → bytes; NaN for what is no size. */
+export function sizeBytes(text: string): number {
   const match = /^\s*(\d+(?:\.\d+)?)\s*(\w*)\s*$/.exec(text);
   return Math.round(Number(match?.[1]) * (UNITS[match?.[2] || 'B'] ?? 1));
 }

@@ -1,6 +1,7 @@
 import type { Event } from './event.ts';
 import type { Fact, Holder, NodeFacts, RankRecord } from './facts.ts';
 import type { Finding, Stage } from './finding.ts';
+import type { Fit } from './fit.ts';
 import type { Plan } from './plan.ts';
 import type { EngineName } from './recipe.ts';
 
@@ -213,12 +214,22 @@ export type LabReport = {
   readonly next: readonly string[];
 };
 
+/** Whether a model fits; printed as JSON it is the fit alone. */
+export type FitReport = {
+  readonly kind: 'fit';
+  /** "Qwen3.6-35B-A3B, BF16, on vllm over 2 nodes": what was asked. */
+  readonly title: string;
+  readonly unified: boolean;
+  readonly fit: Fit;
+};
+
 /** Where one sentence is the whole answer. */
 export type SaidReport = { readonly kind: 'said'; readonly text: string };
 
 export type Report =
   | SaidReport
   | CheckReport
+  | FitReport
   | MemoryReport
   | PlanReport
   | RunReport

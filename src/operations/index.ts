@@ -4,6 +4,7 @@ import { chat } from './chat.ts';
 import { check } from './check.ts';
 import { diagnoseRun } from './diagnose.ts';
 import { down } from './down.ts';
+import { fit } from './fit.ts';
 import { init } from './init.ts';
 import { logs } from './logs.ts';
 import { memory } from './memory.ts';
@@ -19,6 +20,7 @@ export const operations = [
   init,
   check,
   memory,
+  fit,
   planOperation,
   up,
   consent,

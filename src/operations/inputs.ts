@@ -42,6 +42,45 @@ export const inputs = {
       .meta({ value: 'SIZE' }),
     watch: z.boolean().default(false).describe('look again every two seconds until Ctrl-C'),
   }),
+  fit: z.strictObject({
+    recipe: recipeFile.optional().meta({ positional: true, example: 'recipe.yaml' }),
+    model: z
+      .string()
+      .optional()
+      .describe('without a cluster: a model folder, its config.json, or a file that describes it')
+      .meta({ value: 'DIR' }),
+    index: z.string().optional().describe('its model.safetensors.index.json').meta({ value: 'FILE' }),
+    engine: z.enum(['vllm', 'sglang']).optional().describe('engine; needed with --model'),
+    nodes: z.coerce.number().int().min(1).max(4096).optional().describe('how many nodes; 1 if left out'),
+    tensor: z.coerce.number().int().min(1).max(4096).optional().describe('tensor parallel size'),
+    pipeline: z.coerce.number().int().min(1).max(4096).optional().describe('pipeline parallel size'),
+    expert: z.coerce.number().int().min(1).max(4096).optional().describe('expert parallel size'),
+    memory: size
+      .optional()
+      .describe('memory of each GPU, of each node where it is unified')
+      .meta({ value: 'SIZE' }),
+    unified: z.boolean().default(false).describe('CPU and GPU share their memory, as on a DGX Spark'),
+    available: size.optional().describe('what of it is free before the start').meta({ value: 'SIZE' }),
+    context: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(2 ** 40)
+      .optional()
+      .describe("tokens of the longest request; the model's own limit if left out"),
+    sequences: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(2 ** 30)
+      .optional()
+      .describe("requests at once; the engine's default if left out"),
+    set: z
+      .array(z.string())
+      .default([])
+      .describe('a setting: fraction, kvCacheDtype, speculative=METHOD:N … (docs/fit.md); repeatable')
+      .meta({ value: 'KEY=VALUE' }),
+  }),
   plan: z.strictObject({
     recipe: recipeFile.meta({ positional: true, example: 'recipe.yaml' }),
     why: z.boolean().default(false).describe('where each number comes from'),

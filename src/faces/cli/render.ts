@@ -11,6 +11,7 @@ import type {
 import { gib, list, plural, rate, when } from '../../domain/units.ts';
 import { labelled, spread } from './labelled.ts';
 import { renderCheck } from './render-check.ts';
+import { renderFit } from './render-fit.ts';
 import { renderMemory } from './render-memory-report.ts';
 import { renderDiagnose, renderLogs, renderRuns, renderShow } from './render-past.ts';
 import { renderPlan } from './render-plan.ts';
@@ -30,6 +31,8 @@ export function renderReport(report: Report, style: Style, options: RenderOption
   switch (report.kind) {
     case 'check':
       return renderCheck(report, style);
+    case 'fit':
+      return renderFit(report, style);
     case 'memory':
       return renderMemory(report, style);
     case 'plan':
@@ -55,7 +58,7 @@ export function renderReport(report: Report, style: Style, options: RenderOption
     case 'lab':
       return renderLab(report, style);
     case 'said':
-      return finish([report.text], style);
+      return report.text === '' ? '' : finish([report.text], style);
   }
 }
 

@@ -182,7 +182,8 @@ export async function carryOut(
       if (!asEvents) stdout.write(`${safeJson(printed(answer.report), 2)}\n`);
       return;
     }
-    const states = progress.states();
+    // An answer to another's run is no run of its own.
+    const states = answer.report.kind === 'said' ? [] : progress.states();
     for (const state of states) stdout.write(renderRun(state, style()));
     if (answer.report.kind === 'run' && states.length > 0) return;
     if (answer.report.kind === 'logs' && followed) return;
@@ -193,6 +194,7 @@ export async function carryOut(
 
 /** A diagnosis is one object with nothing beside it, whether it was made of a run or of files. */
 function printed(report: Report): unknown {
+  if (report.kind === 'fit') return report.fit;
   return report.kind === 'diagnose' ? report.answer : report;
 }
 

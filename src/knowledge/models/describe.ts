@@ -119,7 +119,7 @@ function calibrated(
     return {
       groups,
       rule: `the arithmetic of config.json, ${title}${model.familiar ? '' : `; the type "${model.type}" is not one whose parts are known here`}`,
-      error: (scheme.from === undefined ? 0.015 : 0.04) + (model.familiar ? 0 : 0.15),
+      error: (scheme.from === undefined ? 0.015 : 0.025) + (model.familiar ? 0 : 0.15),
       fileBytes: undefined,
     };
   const choices = PARTS.map((without) => {

@@ -5,13 +5,6 @@ import type { WeightGroup } from './weight-group.ts';
 /** Bytes of one tensor as its shard's header names them. */
 export type Tensor = { readonly name: string; readonly bytes: number };
 
-/** The 8-byte little-endian length before a safetensors header; undefined where it is no sensible one. */
-export function headerLength(first: Uint8Array): number | undefined {
-  if (first.length < 8) return undefined;
-  const length = Number(new DataView(first.buffer, first.byteOffset, 8).getBigUint64(0, true));
-  return length > 1 && length <= 100 * 2 ** 20 ? length : undefined;
-}
-
 /** Tensors in a shard's header; undefined where it is none, so that a cut file is never read as a small model. */
 export function tensorsIn(header: string): readonly Tensor[] | undefined {
   const parsed = parseObject(header);

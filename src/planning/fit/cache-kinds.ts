@@ -16,6 +16,7 @@ export type CacheKind =
     }
   | {
       readonly name: 'state';
+      readonly of: 'linear' | 'mamba';
       readonly layers: number;
       /** Of one slot in one layer, whatever the length. */
       readonly slotBytes: number;
@@ -33,11 +34,11 @@ export type Cache = {
 
 /**
  * DeepSeek-V4: a compressed entry is 448 FP8 values, 64 rotary ones in BF16 and scales; an indexer's is 128 FP8
- * values and a scale. Its windows and compressors keep about 0.75 MiB for each token of a step (FORMULAS 5.7).
+ * values and a scale. Its windows and compressors keep about 0.79 MiB for each token of a step (FORMULAS 5.7).
  */
 const COMPRESSED_ENTRY = 584;
 const INDEX_ENTRY = 132;
-const COMPRESSED_STEP = 0.75 * 2 ** 20;
+const COMPRESSED_STEP = 0.79 * 2 ** 20;
 
 /** What a rank of a stage keeps for its sequences; undefined where the config does not say what the layers are. */
 export function cacheOf(
@@ -114,10 +115,24 @@ function stateKinds(
 ): readonly Extract<CacheKind, { name: 'state' }>[] {
   return [
     ...(linear > 0 && model.linear !== undefined
-      ? [{ name: 'state', layers: linear, slotBytes: linearSlot(model.linear, tensor, extra) } as const]
+      ? [
+          {
+            name: 'state',
+            of: 'linear',
+            layers: linear,
+            slotBytes: linearSlot(model.linear, tensor, extra),
+          } as const,
+        ]
       : []),
     ...(mamba > 0 && model.mamba !== undefined
-      ? [{ name: 'state', layers: mamba, slotBytes: mambaSlot(model.mamba, tensor, extra) } as const]
+      ? [
+          {
+            name: 'state',
+            of: 'mamba',
+            layers: mamba,
+            slotBytes: mambaSlot(model.mamba, tensor, extra),
+          } as const,
+        ]
       : []),
   ];
 }

@@ -1,8 +1,9 @@
+import type { FitChange, Verdict } from '../../domain/fit.ts';
 import { gib, thousands } from '../../domain/units.ts';
 import { bytesPer, type Format, LINEAR_KINDS, mainFormat, titleOf } from '../../knowledge/models/scheme.ts';
 import { divisionFaults } from './divides.ts';
 import { evaluate } from './evaluate.ts';
-import type { FitChange, FitInput, Verdict } from './input.ts';
+import type { FitInput } from './input.ts';
 
 const CONTEXT_STEP = 1024;
 /** Formats in order of size, that a smaller release of a model is usually made in. */

@@ -8,6 +8,7 @@ export type Assumed = {
   readonly sequences: number;
   readonly batchedTokens: number;
   readonly fraction: number;
+  /** On by itself but for Mamba hybrids in vLLM. */
   readonly prefixCaching: boolean;
 };
 
@@ -30,7 +31,7 @@ export function assume(input: FitInput): Assumed {
     sequences: input.sequences ?? (vllm ? (size >= 70 ? 1024 : 256) : 256),
     batchedTokens,
     fraction: settings.fraction ?? (vllm ? 0.92 : sglangFraction(input, batchedTokens, total)),
-    prefixCaching: settings.prefixCaching ?? true,
+    prefixCaching: settings.prefixCaching ?? !(vllm && model.architecture?.mamba !== undefined),
   };
 }
 

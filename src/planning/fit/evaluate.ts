@@ -1,6 +1,7 @@
+import type { FitCheck, Verdict } from '../../domain/fit.ts';
 import { gib } from '../../domain/units.ts';
 import { divisionFaults } from './divides.ts';
-import type { FitCheck, FitInput, Verdict } from './input.ts';
+import type { FitInput } from './input.ts';
 import { type Numbers, numbersOf, type StageNumbers } from './rank-numbers.ts';
 import { sglangChecks } from './sglang-checks.ts';
 import { vllmChecks } from './vllm-checks.ts';

@@ -1,7 +1,8 @@
+import type { Fit, FitRank, FitRule } from '../../domain/fit.ts';
 import { changesFor } from './changes.ts';
 import { type Evaluation, evaluate } from './evaluate.ts';
 import { perRank } from './host-memory.ts';
-import type { Fit, FitInput, FitRank, FitRule } from './input.ts';
+import type { FitInput } from './input.ts';
 
 /**
  * Whether a model fits a layout on an engine, and every number behind it: a pure function. Nothing that is not known

@@ -1,8 +1,9 @@
+import type { FitRule } from '../../domain/fit.ts';
 import { type Cache, cacheOf } from './cache-kinds.ts';
 import { cacheTypeOf } from './cache-type.ts';
 import { type Assumed, assume } from './defaults.ts';
 import { type Draft, draftOf } from './draft.ts';
-import type { FitInput, FitRule, Measured } from './input.ts';
+import type { FitInput, Measured } from './input.ts';
 import { type Overhead, overheadOf } from './overhead.ts';
 import { type Stage, stagesOf } from './stages.ts';
 import { rankWeights } from './weights.ts';

@@ -1,6 +1,7 @@
+import type { FitCheck } from '../../domain/fit.ts';
 import type { EngineView, StageResult } from './evaluate.ts';
 import { freeAtBoot, hostChecks, perRank } from './host-memory.ts';
-import type { FitCheck, FitInput } from './input.ts';
+import type { FitInput } from './input.ts';
 import type { Numbers, StageNumbers } from './rank-numbers.ts';
 import { sglangPool } from './sglang-pool.ts';
 
@@ -30,7 +31,7 @@ export function sglangChecks(input: FitInput, numbers: Numbers): EngineView {
         name: 'start',
         what: `what the weights leave of ${assumed.fraction} of the free memory`,
         marginBytes: kvBytes - slot,
-        errorBytes: Math.hypot(stage.weightsErrorBytes, free.errorBytes * assumed.fraction, 0.2 * GIB),
+        errorBytes: Math.hypot(stage.weightsErrorBytes, free.errorBytes * assumed.fraction, 0.1 * GIB),
       });
     }
     const beside = Math.max(...stages.map(({ overhead }) => overhead.bytes - (memory.unified ? GIB : 0)));
@@ -40,7 +41,8 @@ export function sglangChecks(input: FitInput, numbers: Numbers): EngineView {
       marginBytes: kept - beside,
       errorBytes: Math.max(...stages.map(({ overhead }) => overhead.errorBytes)),
     });
-    if (memory.unified && !free.given)
+    // A small share leaves the host enough whatever was free; a usual one may be of far more than is meant.
+    if (memory.unified && !free.given && assumed.fraction >= 0.75)
       checks.push({
         name: 'free',
         what: 'SGLang takes its share of what is free before the load, and that was not said',

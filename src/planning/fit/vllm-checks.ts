@@ -1,6 +1,7 @@
+import type { FitCheck } from '../../domain/fit.ts';
 import type { EngineView, StageResult } from './evaluate.ts';
 import { fractionBytes, freeAtBoot, hostChecks, perRank } from './host-memory.ts';
-import type { FitCheck, FitInput } from './input.ts';
+import type { FitInput } from './input.ts';
 import type { Numbers, StageNumbers } from './rank-numbers.ts';
 import { type Pool, vllmPool } from './vllm-pool.ts';
 
@@ -114,7 +115,7 @@ function poolOf(
 
 function stageChecks(
   { numbers, kvBytes, pool }: StageResult & { readonly pool: Pool | undefined },
-  { settings, memory, sequences }: FitInput,
+  { settings }: FitInput,
   { assumed }: Numbers,
 ): readonly FitCheck[] {
   if (kvBytes === undefined || pool === undefined || assumed.context === undefined) return [];
@@ -130,12 +131,8 @@ function stageChecks(
       errorBytes,
     },
   ];
-  // FORMULAS 5.8: a hybrid is refused when it may take more sequences than there are pages of state.
-  if (
-    pool.stateBlocks !== undefined &&
-    pool.stateBlocks > 0 &&
-    (sequences !== undefined || !memory.unified)
-  ) {
+  // FORMULAS 5.8: a hybrid that may take more sequences than there are pages of state is refused before its graphs.
+  if (pool.stateBlocks !== undefined && pool.stateBlocks > 0 && settings.eager !== true) {
     const page = kvBytes / pool.stateBlocks;
     checks.push({
       name: 'state',

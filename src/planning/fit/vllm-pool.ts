@@ -26,7 +26,10 @@ export function vllmPool(of: {
   readonly dcp: number;
 }): Pool {
   const { cache, context, dcp } = of;
-  const step = of.blockSize ?? 16;
+  const mamba = cache.kinds.some((kind) => kind.name === 'state' && kind.of === 'mamba');
+  // Prefix caching runs Mamba layers in mode `all`: a state for every block, whose size follows the kernel's chunk.
+  const everyBlock = mamba && of.prefixCaching;
+  const step = of.blockSize ?? (everyBlock ? 128 : 16);
   const attention = cache.kinds.filter((kind): kind is Attention => kind.name !== 'state');
   const states = cache.kinds.filter((kind) => kind.name === 'state');
   const fixed = cache.stepBytesPerToken * Math.min(of.batchedTokens, context);
@@ -47,7 +50,8 @@ export function vllmPool(of: {
   const slots = (of.prefixCaching ? 2 : 1) + of.draftTokens;
   const needed = cache.kinds.reduce((sum, kind) => {
     const groups = Math.ceil(kind.layers / group);
-    if (kind.name === 'state') return sum + groups * slots;
+    if (kind.name === 'state')
+      return sum + groups * (everyBlock ? Math.ceil(context / block) + of.draftTokens : slots);
     const tokens = Math.max(1, page / kind.tokenBytes);
     const all = Math.ceil(context / (tokens * dcp));
     if (kind.window === undefined) return sum + groups * all;

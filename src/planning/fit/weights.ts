@@ -7,7 +7,7 @@ import type { Stage } from './stages.ts';
 
 const GIB = 2 ** 30;
 /** FORMULAS 2: SGLang counts what the host lost, on unified memory 0.14 to 0.4 GiB more than the weights. */
-const SGLANG_HOST_BYTES = 0.3 * GIB;
+const SGLANG_HOST_BYTES = 0.27 * GIB;
 
 /** Weights of one rank of a stage as the engine prints them loaded, with what differs from the files said. */
 export function rankWeights(
@@ -32,7 +32,7 @@ export function rankWeights(
   if (rotary > 0.01 * GIB)
     rules.push(`${(rotary / GIB).toFixed(2)} GiB of rotary angles, which vLLM keeps as a table`);
   const host = engine === 'sglang' && memory.unified ? SGLANG_HOST_BYTES : 0;
-  if (host > 0) rules.push('0.3 GiB more, since SGLang counts what the host lost');
+  if (host > 0) rules.push('0.27 GiB more, since SGLang counts what the host lost');
   if (draft.bytes > 0) rules.push(`${(draft.bytes / GIB).toFixed(2)} GiB of the drafter, not divided`);
   return { bytes: bytes + rotary + host + draft.bytes, rules };
 }

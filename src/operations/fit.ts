@@ -1,0 +1,112 @@
+import type { z } from 'zod';
+import type { Verdict } from '../domain/fit.ts';
+import { plural } from '../domain/units.ts';
+import { UserError } from '../domain/user-error.ts';
+import { chooseNodes } from '../files/choose-nodes.ts';
+import { readRecipe } from '../files/recipe-file.ts';
+import { fitOf } from '../planning/fit/fit.ts';
+import { fitInputOf } from '../planning/fit/from-recipe.ts';
+import type { FitInput } from '../planning/fit/input.ts';
+import { readSettings } from '../planning/fit/settings.ts';
+import { modelAt } from './fit-model.ts';
+import { hostKeyError } from './host-key-error.ts';
+import { inputs } from './inputs.ts';
+import { look } from './look.ts';
+import type { Answer, Operation } from './operation.ts';
+import type { World } from './world.ts';
+
+type Input = z.output<typeof inputs.fit>;
+
+const EXITS: Readonly<Record<Verdict, Answer['exit']>> = {
+  fits: 0,
+  'may boot': 0,
+  'does not fit': 1,
+  unknown: 1,
+};
+
+/** `firstlight fit RECIPE` on the cluster as it is, or `--model …` on what is said alone: every figure with its rule. */
+export const fit: Operation<typeof inputs.fit> = {
+  name: 'fit',
+  summary: 'say whether a model fits, by which numbers, and what would make it fit',
+  effect: 'reads',
+  input: inputs.fit,
+  async run(input, world) {
+    const asked = input.model === undefined ? await onCluster(input, world) : offline(input, input.model);
+    const { model, engine, layout, memory } = asked;
+    const found = fitOf(asked);
+    return {
+      report: {
+        kind: 'fit',
+        title: `${model.name}, ${model.scheme.title}, with ${engine} on ${plural(layout.nodes, 'node')}`,
+        unified: memory.unified,
+        fit: found,
+      },
+      exit: EXITS[found.verdict],
+    };
+  },
+};
+
+function offline(input: Input, path: string): FitInput {
+  if (input.recipe !== undefined)
+    throw new UserError(
+      'bad-input',
+      'a recipe and --model were both named',
+      'Name the recipe for the cluster as it is, or --model and what it is to run on.',
+    );
+  if (input.engine === undefined)
+    throw new UserError('bad-input', '--model needs --engine', 'Add --engine vllm or --engine sglang.');
+  const { settings, data } = readSettings(input.set);
+  return {
+    model: modelAt(path, input.index),
+    engine: input.engine,
+    layout: {
+      nodes: input.nodes ?? 1,
+      tensor: input.tensor ?? 1,
+      pipeline: input.pipeline ?? 1,
+      expert: input.expert ?? 1,
+      data: data ?? 1,
+    },
+    memory: { unified: input.unified, totalBytes: input.memory, availableBytes: input.available },
+    context: input.context,
+    sequences: input.sequences,
+    settings,
+  };
+}
+
+/** The recipe on the nodes as one look sees them; flags say otherwise where they are given. */
+async function onCluster(input: Input, world: World): Promise<FitInput> {
+  if (input.recipe === undefined)
+    throw new UserError(
+      'bad-input',
+      'neither a recipe nor a model was named',
+      'firstlight fit RECIPE, or firstlight fit --model DIR --engine vllm --memory 121.69GiB --unified',
+    );
+  const { recipe } = readRecipe(input.recipe);
+  const nodes = chooseNodes(world.cluster, recipe);
+  const facts = await look(world, nodes, recipe);
+  for (const node of facts) {
+    if (node.reached) continue;
+    const error = hostKeyError(node.failure);
+    if (error !== undefined) throw error;
+  }
+  const { settings, data } = readSettings(input.set);
+  const from = fitInputOf({ nodes, facts, recipe, engine: input.engine ?? recipe.engines[0] ?? 'sglang' });
+  return {
+    ...from,
+    layout: {
+      nodes: input.nodes ?? from.layout.nodes,
+      tensor: input.tensor ?? from.layout.tensor,
+      pipeline: input.pipeline ?? from.layout.pipeline,
+      expert: input.expert ?? from.layout.expert,
+      data: data ?? from.layout.data,
+    },
+    memory: {
+      unified: input.unified || from.memory.unified,
+      totalBytes: input.memory ?? from.memory.totalBytes,
+      availableBytes: input.available ?? from.memory.availableBytes,
+    },
+    context: input.context ?? from.context,
+    sequences: input.sequences ?? from.sequences,
+    settings: { ...from.settings, ...settings },
+  };
+}

@@ -1,0 +1,101 @@
+import type { Node } from '../../domain/cluster.ts';
+import { type ModelFacts, type NodeFacts, type ReachedFacts, valueIf } from '../../domain/facts.ts';
+import { argsOf, type EngineName, type Recipe, softwareOf } from '../../domain/recipe.ts';
+import { memoryFlags } from '../../knowledge/engines/memory-flags.ts';
+import { describeModel, type ModelDescription } from '../../knowledge/models/describe.ts';
+import { sourcesOf } from '../../knowledge/models/model-file.ts';
+import { reachedOf } from '../our-ranks.ts';
+import type { FitInput, Measured } from './input.ts';
+
+/** The model as the nodes see it: the config of the first that has one, and the largest size, since a copy may be partial. */
+export function describeSeen(
+  nodes: readonly Node[],
+  facts: readonly NodeFacts[],
+  name: string,
+): ModelDescription | undefined {
+  const models = nodes.flatMap((node) => {
+    const model = valueIf(reachedOf(facts, node.name)?.model);
+    return model?.present ? [model] : [];
+  });
+  const config = models.flatMap((model) => (model.config.known ? [model.config.value] : []))[0];
+  const sizes = models.map(sizeOf).filter((size) => size !== undefined);
+  const total = sizes.toSorted((a, b) => b.bytes - a.bytes)[0];
+  const tensors = models
+    .flatMap((model) => valueIf(model.tensors) ?? [])
+    .filter((tensor, index, all) => all.findIndex((other) => other.name === tensor.name) === index);
+  if (config === undefined && total === undefined) return undefined;
+  return describeModel({ ...sourcesOf(config ?? {}, name), total, tensors });
+}
+
+function sizeOf(
+  model: Extract<ModelFacts, { present: true }>,
+): { readonly bytes: number; readonly from: 'index' | 'files' } | undefined {
+  const index = valueIf(model.indexBytes);
+  if (index !== undefined && index > 0) return { bytes: index, from: 'index' };
+  const files = model.files.filter((file) => /\.(?:safetensors|bin|gguf)$/.test(file.name));
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  return bytes > 0 ? { bytes, from: 'files' } : undefined;
+}
+
+/** A recipe on nodes as one look saw them, as input of the fit: the weakest node's memory decides. */
+export function fitInputOf(of: {
+  readonly nodes: readonly Node[];
+  readonly facts: readonly NodeFacts[];
+  readonly recipe: Recipe;
+  readonly engine: EngineName;
+  readonly learned?: readonly Measured[] | undefined;
+}): FitInput {
+  const { nodes, facts, recipe, engine } = of;
+  const software = softwareOf(engine);
+  const { context, sequences, ...flags } = memoryFlags(argsOf(recipe, engine), software);
+  const rooms = nodes.map((node) => memoryOf(reachedOf(facts, node.name)));
+  const least = (values: readonly (number | undefined)[]): number | undefined => {
+    const known = values.filter((value) => value !== undefined);
+    return known.length === 0 ? undefined : Math.min(...known);
+  };
+  return {
+    model: describeSeen(nodes, facts, recipe.model) ?? describeModel({ name: recipe.model, config: {} }),
+    engine: software,
+    layout: {
+      nodes: recipe.layout.nodes,
+      tensor: recipe.layout.tensor,
+      pipeline: recipe.layout.pipeline,
+      expert: recipe.layout.expert,
+      // Over several nodes SGLang's replicas share the tensor ranks.
+      data: recipe.layout.data,
+    },
+    memory: {
+      unified: rooms.some((room) => room?.unified === true),
+      totalBytes: least(rooms.map((room) => room?.total)),
+      availableBytes: least(rooms.map((room) => room?.available)),
+    },
+    context: recipe.context ?? context,
+    sequences: recipe.sequences ?? sequences,
+    settings: {
+      ...flags,
+      fraction: typeof recipe.memory.fraction === 'number' ? recipe.memory.fraction : flags.fraction,
+    },
+    nodeNames: nodes.map((node) => node.name),
+    learned: of.learned,
+  };
+}
+
+function memoryOf(
+  facts: ReachedFacts | undefined,
+):
+  | { readonly unified: boolean; readonly total: number | undefined; readonly available: number | undefined }
+  | undefined {
+  if (facts === undefined) return undefined;
+  const gpus = valueIf(facts.gpus) ?? [];
+  if (gpus.length === 0 || gpus.some((gpu) => gpu.unified)) {
+    const memory = valueIf(facts.memory);
+    return { unified: true, total: memory?.totalBytes, available: memory?.availableBytes };
+  }
+  const least = (values: readonly (number | undefined)[]): number | undefined =>
+    values.some((value) => value === undefined) ? undefined : Math.min(...values.map((value) => value ?? 0));
+  return {
+    unified: false,
+    total: least(gpus.map((gpu) => valueIf(gpu.totalBytes))),
+    available: least(gpus.map((gpu) => valueIf(gpu.freeBytes))),
+  };
+}
