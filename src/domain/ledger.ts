@@ -49,7 +49,11 @@ export function ledgerOf(facts: NodeFacts | undefined): Ledger | undefined {
     );
   const oursBytes = take(sum(ours));
   const othersBytes = take(sum(others));
-  let systemBytes = take(memory.slabBytes + memory.sharedBytes + sum(kept));
+  // What small processes hold is the system's, and so is what the kernel counts of itself.
+  const resident = holders.reduce((bytes, holder) => bytes + (valueIf(holder.residentBytes) ?? 0), 0);
+  const small = Math.max(0, (valueIf(memory.lines?.anonymousBytes) ?? 0) - resident);
+  const kernel = memory.slabBytes + memory.sharedBytes + (valueIf(memory.lines?.kernelBytes) ?? 0);
+  let systemBytes = take(kernel + small + sum(kept));
   if (room < SMALL_BYTES) systemBytes += take(room);
   return {
     node: facts.node,

@@ -160,15 +160,7 @@ function systemLines(node: NodeMemory, facts: ReachedFacts, ledger: Ledger, styl
         ]
       : []),
     ...(lost > 0 && !driver.known
-      ? [
-          row(
-            gibNumber(lost),
-            glyphs.unaccounted,
-            'unaccounted',
-            'by no process and no line of the kernel',
-            style,
-          ),
-        ]
+      ? [row(gibNumber(lost), glyphs.unaccounted, 'unaccounted', 'by nothing that shows', style)]
       : []),
     cached !== undefined && !cached.known
       ? row('?', glyphs.cache, 'page cache', `unknown: ${cached.why}`, style)
@@ -193,11 +185,10 @@ function cacheWords(lines: MemoryLines | undefined, facts: ReachedFacts): string
   const clean = valueIf(lines?.cleanBytes);
   const dirty = valueIf(lines?.dirtyBytes);
   const root = valueIf(facts.sudo);
-  const means =
-    root === undefined || root === 'none' ? 'droppable as root, who cannot be had' : 'droppable with sudo';
+  const means = root === undefined || root === 'none' ? 'clean, for root to drop' : 'droppable with sudo';
   return [
-    clean === undefined ? undefined : `${gibNumber(clean)} ${means}`,
     dirty === undefined ? undefined : `${gibNumber(dirty)} dirty`,
+    clean === undefined ? undefined : `${gibNumber(clean)} ${means}`,
   ]
     .filter((part) => part !== undefined)
     .join(', ');
