@@ -62,6 +62,12 @@ function hostWarnings(facts: ReachedFacts, { recipe, nodes }: Input): readonly W
       title: `${node} resolves its own name to ${valueIf(valueIf(facts.host)?.ownAddresses)?.join(', ')}, and the recipe leaves addresses to the engine.`,
       advice: 'Write network: auto in the recipe, or give the name its fabric address in /etc/hosts.',
     });
+  if (recipe.run.in === 'process' && valueIf(facts.host)?.killsAtLogout)
+    said.push({
+      node,
+      title: `${node} ends all that a login has started when the login ends (KillUserProcesses=yes), so the rank would end with our connection.`,
+      advice: `On ${node}: set KillUserProcesses=no in /etc/systemd/logind.conf, then sudo systemctl restart systemd-logind; or run the ranks in containers.`,
+    });
   if (offset !== undefined && clockIsOff(offset))
     said.push({
       node,

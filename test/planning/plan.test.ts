@@ -568,6 +568,20 @@ test('an address that is left out of the cluster file is found in the network th
   expect(made.phases[0]?.services[0]?.argv.join(' ')).toContain('--dist-init-addr 192.168.200.12:20000');
 });
 
+test('a host that ends what a login has started is warned of where ranks are plain processes', () => {
+  const facts = spark('b');
+  const strict = facts.host.known
+    ? { ...facts, host: known({ ...facts.host.value, killsAtLogout: true as const }) }
+    : facts;
+  const titles = (run: object) =>
+    planOf([spark('a'), strict], withRecipe({ run }))
+      .warnings.map(({ title }) => title)
+      .join('\n');
+  const command = { sglang: ['python3', '-m', 'sglang.launch_server'], vllm: ['vllm', 'serve'] };
+  expect(titles({ in: 'process', command })).toMatch(/spark-b ends all .*KillUserProcesses=yes/);
+  expect(titles({ in: 'docker', image: { sglang: SGLANG_IMAGE } })).not.toContain('KillUserProcesses');
+});
+
 test('what may spoil a launch is a warning with its way out', () => {
   const memory = memoryOf({ total: 119.7, free: 110, available: 114, cached: 2 });
   const made = planOf(
@@ -578,6 +592,7 @@ test('what may spoil a launch is a warning with its way out', () => {
     withRecipe({ network: 'engine', serve: { listen: 'all' } }),
   );
   const titles = made.warnings.map(({ title }) => title).join('\n');
+  expect(titles).not.toContain('KillUserProcesses');
   expect(titles).toMatch(/spark-a resolves its own name to 127.0.1.1/);
   expect(titles).toMatch(/clock of spark-a is 9 s behind/);
   expect(titles).toMatch(/swap of spark-b is used up/);

@@ -54,6 +54,8 @@ describe('up on two-sparks', () => {
 
       const odd = await lab.run(['up', 'recipe.yaml', '--json', '--consent', 'ffff']);
       expect(endOf(odd.events).outcome).toBe('consent-needed');
+      const notes = of(odd.events, 'note').map(({ text }) => text);
+      expect(notes.join('\n')).toMatch(/--consent ffff allows nothing.*those are /);
       expectNothingChanged(lab, odd);
 
       const plain = await lab.run(['up', 'recipe.yaml']);

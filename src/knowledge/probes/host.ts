@@ -25,6 +25,13 @@ sed -n 's/^PRETTY_NAME=/os /p; s/^DGX_SWBUILD_VERSION=/dgx /p; s/^DGX_OTA_VERSIO
 page=$(getconf PAGESIZE 2>/dev/null) || page=
 [ -n "$page" ] || page=$(awk '/^KernelPageSize/ {print $2 * 1024; exit}' "$R/proc/self/smaps" 2>/dev/null)
 printf 'page %s\n' "$page"
+# The last word counts; drop-ins come after the file itself, and the administrator's after the vendor's.
+kill=
+for f in "$R/usr/lib/systemd/logind.conf" "$R/etc/systemd/logind.conf" "$R/usr/lib/systemd/logind.conf.d"/*.conf "$R/run/systemd/logind.conf.d"/*.conf "$R/etc/systemd/logind.conf.d"/*.conf; do
+  [ -r "$f" ] || continue
+  while read -r line || [ -n "$line" ]; do case $line in KillUserProcesses=*) kill=${'$'}{line#*=} ;; esac; done <"$f"
+done
+[ -z "$kill" ] || printf 'logout %s\n' "$kill"
 `,
 };
 
@@ -52,5 +59,7 @@ export function parseHost(
     home: value('home'),
     ownAddresses,
     pageBytes: wholeNumber(value('page')) ?? 4096,
+    // root is spared by default (logind.conf(5), KillExcludeUsers=).
+    ...(/^(yes|true|on|1)$/i.test(value('logout')) && uid !== 0 ? { killsAtLogout: true as const } : {}),
   });
 }
