@@ -179,5 +179,8 @@ function ribbon(rank: RankState, start: number, end: number): Row['ribbon'] {
     return at === undefined ? [] : [{ column: columnOf(stage), from: Date.parse(at) - start }];
   });
   const until = (rank.ended ? Date.parse(rank.ended.at) : end) - start;
-  return entered.map((one, index) => ({ ...one, to: entered[index + 1]?.from ?? until }));
+  // It serves for days: the ribbon is about how long it took to get there.
+  return entered
+    .map((one, index) => ({ ...one, to: entered[index + 1]?.from ?? until }))
+    .filter((part) => part.column !== 'serving');
 }

@@ -23,6 +23,12 @@ export function Run({ page, store }: { readonly page: Page; readonly store: Page
   const at = page.address.at === undefined ? page.now : Date.parse(shown.lastAt ?? '') || page.now;
   const ended = shown.ended === undefined ? undefined : Date.parse(shown.ended.at);
   const last = shown.attempts.length - 1;
+  const pictures = shown.attempts.map((attempt, index) => ({
+    attempt,
+    picture: attemptPicture(attempt, index === last ? at : lastTime(attempt, at), ended),
+  }));
+  const parts = pictures.flatMap(({ picture }) => picture.rows.flatMap((row) => row.ribbon));
+  const longest = Math.max(1, ...parts.map((part) => part.to));
   return (
     <section class="panel" id="run" aria-labelledby="run-head">
       <div class="head">
@@ -36,8 +42,7 @@ export function Run({ page, store }: { readonly page: Page; readonly store: Page
         <PlanTable page={page} />
       ) : (
         <div class="body attempts">
-          {shown.attempts.map((attempt, index) => {
-            const picture = attemptPicture(attempt, index === last ? at : lastTime(attempt, at), ended);
+          {pictures.map(({ attempt, picture }, index) => {
             const later = shown.attempts.slice(index + 1).some((other) => !other.finding?.final);
             return (
               <div key={attempt.attempt}>
@@ -49,6 +54,7 @@ export function Run({ page, store }: { readonly page: Page; readonly store: Page
                 <Attempt
                   picture={picture}
                   folded={later && shown.attempts.length > 2 && index < last - 1}
+                  longest={longest}
                   store={store}
                   page={page}
                 />
@@ -182,16 +188,18 @@ function undoWords(step: Step): string {
 function Attempt({
   picture,
   folded,
+  longest,
   store,
   page,
 }: {
   readonly picture: AttemptPicture;
   readonly folded: boolean;
+  /** Milliseconds that the full width of every ribbon of this run stands for. */
+  readonly longest: number;
   readonly store: PageStore;
   readonly page: Page;
 }): JSX.Element {
   const mark = picture.state === 'failed' ? '✕' : picture.state === 'serving' ? '✓' : '◔';
-  const longest = Math.max(1, ...picture.rows.flatMap((row) => row.ribbon.map((part) => part.to)));
   return (
     <div class="attempt">
       <h3>
@@ -232,7 +240,7 @@ function Attempt({
               open={(cell) => filter(store, page, picture.attempt, row, cell)}
             />
           ))}
-          <Ribbon rows={picture.rows} longest={longest} />
+          <Ribbon picture={picture} longest={longest} />
         </div>
       )}
     </div>
@@ -295,19 +303,19 @@ const SIGN: Readonly<Record<string, string>> = {
 
 /** The same stages in true time: where the time went, not how far it came. */
 function Ribbon({
-  rows,
+  picture,
   longest,
 }: {
-  readonly rows: readonly Row[];
+  readonly picture: AttemptPicture;
   readonly longest: number;
 }): JSX.Element | null {
-  const row = rows[0];
+  const row = picture.rows[0];
   if (!row) return null;
   return (
     <div class="grid-row ribbon" aria-hidden="true">
       <span />
 
-      <div class="ribbon-track">
+      <div class={`ribbon-track ${picture.state}`}>
         {row.ribbon.map((part) => (
           <i
             key={`${part.column} ${part.from}`}

@@ -6,6 +6,8 @@ import { getServing, type Sample } from '../data/api.ts';
 import type { Page } from '../data/page.ts';
 
 const EVERY = 5000;
+/** Seconds. */
+const HOUR = 3600;
 
 /** What the engine itself says of its requests, as charts of the last hour. */
 export function Serving({ page }: { readonly page: Page }): JSX.Element | null {
@@ -145,11 +147,14 @@ function Chart({ title, value, unit, samples, of, high, most }: ChartProps): JSX
         legend: { show: false },
         cursor: { show: false },
         axes: [{ show: false }, { show: false }],
-        scales: { y: { range: (_, __, max) => [0, most ?? Math.max(1e-3, (max ?? 1) * 1.15)] } },
+        scales: {
+          x: { time: false, range: (_, __, max) => [max - HOUR, max] },
+          y: { range: (_, __, max) => [0, most ?? Math.max(1e-3, (max ?? 1) * 1.15)] },
+        },
         series: [
           {},
-          { stroke: style.getPropertyValue('--accent'), width: 1.5 },
-          { stroke: style.getPropertyValue('--quiet'), width: 1, dash: [3, 3] },
+          { stroke: style.getPropertyValue('--accent'), width: 1.5, points: { show: false } },
+          { stroke: style.getPropertyValue('--quiet'), width: 1, dash: [3, 3], points: { show: false } },
         ],
       },
       data,

@@ -1,0 +1,195 @@
+// The dashboard in a real Chromium: its weight at first load, its first paint, a run of 100,000 events opened, and how
+// smooth the log stays with a million lines and ten thousand more a second. `npm run bench:page`.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
+import { chromium } from 'playwright-core';
+
+const { openJournal } = await import('../dist/journal/sqlite-journal.js');
+
+const EVENTS = 100_000;
+const LINES = 1_000_000;
+const folder = mkdtempSync(join(tmpdir(), 'fl-page-'));
+const home = join(folder, 'home');
+const node = (name, ssh) => `  - name: ${name}\n    ssh: ${ssh}\n`;
+writeFileSync(
+  join(folder, 'cluster.yaml'),
+  `cluster: bench\nnodes:\n${node('spark-a', '127.0.0.1')}${node('spark-b', '127.0.0.2')}`,
+);
+const rows = [];
+const print = (what, value, aim) => rows.push({ what, value, aim });
+
+weigh();
+const run = fill();
+const serve = spawn(
+  process.execPath,
+  ['dist/main.js', '--cluster', join(folder, 'cluster.yaml'), 'serve', '--port', '0', '--no-open'],
+  { env: { ...process.env, FIRSTLIGHT_HOME: home }, stdio: ['ignore', 'pipe', 'inherit'] },
+);
+try {
+  await measure(await addressOf(serve));
+} finally {
+  serve.kill('SIGINT');
+  rmSync(folder, { recursive: true, force: true });
+}
+for (const { what, value, aim } of rows) console.log(`${what.padEnd(52)} ${value.padStart(12)}   ${aim}`);
+
+function weigh() {
+  const assets = join('dist', 'faces', 'web', 'assets');
+  const bytes = (end) =>
+    readdirSync(assets)
+      .filter((name) => name.endsWith(end))
+      .reduce((sum, name) => sum + brotliCompressSync(readFileSync(join(assets, name))).length, 0);
+  print(
+    'JavaScript at first load, compressed',
+    `${(bytes('.js') / 1000).toFixed(1)} KB`,
+    'aim 90, limit 150',
+  );
+  print('styles, compressed', `${(bytes('.css') / 1000).toFixed(1)} KB`, 'limit 12');
+}
+
+/** One run with 100,000 events and a million lines of two ranks. */
+function fill() {
+  const journal = openJournal(home);
+  const run = journal.newRun();
+  const controller = { host: 'bench', user: 'bench', pid: 1 };
+  journal.append(run, {
+    type: 'run-started',
+    operation: 'up',
+    cluster: 'bench',
+    recipe: 'bench',
+    nodes: ['spark-a', 'spark-b'],
+    controller,
+    version: '0',
+  });
+  for (const rank of [0, 1])
+    journal.append(run, {
+      type: 'rank-started',
+      attempt: 1,
+      node: rank === 0 ? 'spark-a' : 'spark-b',
+      rank,
+      role: rank === 0 ? 'head' : 'worker',
+      engine: 'sglang',
+      name: `bench-r${rank}`,
+      log: '',
+      followed: false,
+    });
+  for (let at = 3; at < EVENTS; at++)
+    journal.append(run, {
+      type: 'rank-stage',
+      attempt: 1,
+      node: at % 2 === 0 ? 'spark-a' : 'spark-b',
+      rank: at % 2,
+      stage: 'weights',
+      percent: (at / EVENTS) * 100,
+      line: at,
+    });
+  const start = Date.now() - LINES;
+  for (let from = 0; from < LINES; from += 10_000)
+    journal.appendLog(run, 1, (from / 10_000) % 2, linesFrom(start, from, 10_000));
+  journal.close();
+  return run;
+}
+
+function linesFrom(start, from, count) {
+  return Array.from({ length: count }, (_, index) => ({
+    at: start + from + index,
+    text: `[2026-01-01 10:00:00 TP0] Loading safetensors checkpoint shards, line ${from + index} of a long log that says little`,
+  }));
+}
+
+function addressOf(child) {
+  return new Promise((resolve, reject) => {
+    let told = '';
+    child.stdout.on('data', (bytes) => {
+      told += bytes;
+      const url = /open +(\S+)/.exec(told)?.[1];
+      if (url) resolve(url);
+    });
+    child.on('exit', () => reject(new Error(`serve ended: ${told}`)));
+  });
+}
+
+async function measure(url) {
+  const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
+  const browser = await chromium.launch({
+    executablePath,
+    args: ['--no-sandbox', '--enable-precise-memory-info'],
+  });
+  const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+  await page.goto(url);
+  const paint = await page.evaluate(
+    () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1,
+  );
+  print('first paint', `${Math.round(paint)} ms`, 'aim 1000');
+  // Opened anew, with the server's fold already made and then with none.
+  for (const [what, fresh] of [
+    ['a run of 100,000 events, Now line', true],
+    ['the same, opened again', false],
+  ]) {
+    const began = Date.now();
+    await page.goto(new URL(`/run/${run}`, url).href);
+    await page.locator('.cell').first().waitFor();
+    print(what, `${Date.now() - began} ms`, fresh ? 'aim 1000, Now line 300' : '');
+  }
+  const replayed = Date.now();
+  await page.goto(new URL(`/run/${run}?at=50000`, url).href);
+  await page.getByRole('slider').waitFor();
+  print('its events read and folded for replay', `${Date.now() - replayed} ms`, '');
+  await page.goto(new URL(`/run/${run}`, url).href);
+  await page.waitForFunction(
+    () => /1,000,000/.test(document.querySelector('.count')?.textContent ?? ''),
+    undefined,
+    {
+      timeout: 60_000,
+    },
+  );
+  const scroll = await frames(page, async () => {
+    await page.evaluate(async () => {
+      const box = document.querySelector('.log-box');
+      for (let step = 0; step < 60; step++) {
+        box.scrollTop = (box.scrollHeight / 60) * step;
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+      }
+    });
+  });
+  print('frame while scrolling a million lines, median / p95', scroll, 'aim 8 / 16 of work');
+  const journal = openJournal(home);
+  const stream = await frames(page, async () => {
+    for (let second = 0; second < 50; second++) {
+      journal.appendLog(run, 1, 0, linesFrom(Date.now(), LINES + second * 1000, 1000));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  });
+  journal.close();
+  print('frame at 10,000 lines a second, median / p95', stream, '');
+  const heap = await page.evaluate(() => performance.memory?.usedJSHeapSize ?? 0);
+  print('memory of the page afterwards (JavaScript heap)', `${(heap / 2 ** 20).toFixed(0)} MiB`, 'limit 150');
+  await browser.close();
+}
+
+/** Gaps between frames while something goes on, as the browser's own clock tells. */
+async function frames(page, work) {
+  await page.evaluate(() => {
+    const gaps = [];
+    let last = performance.now();
+    const turn = () => {
+      const now = performance.now();
+      gaps.push(now - last);
+      last = now;
+      window.benchFrame = requestAnimationFrame(turn);
+    };
+    window.benchGaps = gaps;
+    window.benchFrame = requestAnimationFrame(turn);
+  });
+  await work();
+  const gaps = await page.evaluate(() => {
+    cancelAnimationFrame(window.benchFrame);
+    return window.benchGaps;
+  });
+  const sorted = gaps.sort((a, b) => a - b);
+  const at = (share) => sorted[Math.floor(sorted.length * share)]?.toFixed(1) ?? '?';
+  return `${at(0.5)} / ${at(0.95)} ms`;
+}
