@@ -74,7 +74,14 @@ export async function seriousFaults(page: Page): Promise<readonly string[]> {
   });
 }
 
-/** Nothing is wider than the window: a page that scrolls sideways is broken on a phone. */
-export async function overflows(page: Page): Promise<boolean> {
-  return page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth + 1);
+/** What is wider than the window, where the page scrolls sideways: that is broken on a phone. */
+export async function overflows(page: Page): Promise<readonly string[]> {
+  return page.evaluate(() => {
+    const width = window.innerWidth + 1;
+    if (document.documentElement.scrollWidth <= width) return [];
+    return [...document.querySelectorAll('#page *')]
+      .filter((element) => element.getBoundingClientRect().right > width)
+      .map((element) => `${element.tagName} ${element.className} ${element.textContent?.slice(0, 60)}`)
+      .slice(0, 8);
+  });
 }
