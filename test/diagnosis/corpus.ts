@@ -63,3 +63,17 @@ export function handed(texts: Readonly<Record<string, Uint8Array | string>>): Ev
 export function answerTo(texts: Readonly<Record<string, Uint8Array | string>>): Verdict {
   return verdictOf(handed(texts));
 }
+
+const HEALTHY = new URL('../samples/healthy/', import.meta.url);
+
+/** Logs of jobs with nothing wrong in them, by name: all logs of each. */
+export function readHealthy(): readonly (readonly [string, Readonly<Record<string, Buffer>>])[] {
+  return readdirSync(HEALTHY).map((name) => {
+    const here = new URL(`${name}/`, HEALTHY);
+    const files = readdirSync(here).filter((file) => file.endsWith('.log'));
+    return [
+      name,
+      Object.fromEntries(files.map((file) => [file.replace('.log', ''), readFileSync(new URL(file, here))])),
+    ];
+  });
+}

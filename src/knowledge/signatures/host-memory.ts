@@ -12,7 +12,7 @@ const kernel = pattern(
     'OOM killer',
     'cgroup out of memory',
   ],
-  /(?:Out of memory|Memory cgroup out of memory)[^:]*: Killed process (?<pid>\d+)(?: \((?<name>[^)]+)\))?|oom-kill:.*task=(?<task>[^,]+),pid=(?<pid2>\d+)|oom_reaper: reaped process (?<pid3>\d+) \((?<name3>[^)]+)\)|invoked oom-killer|"?OOMKilled"?(?:: ?true|\b(?!.*false))|killed by the OOM killer|Failed with result 'oom-kill'|Memory cgroup out of memory|(?:by|from) the (?:kernel(?:'s)? )?OOM killer/,
+  /(?:Out of memory|Memory cgroup out of memory)[^:]*: Killed process (?<pid>\d+)(?: \((?<name>[^)]+)\))?|oom-kill:.*task=(?<task>[^,]+),pid=(?<pid2>\d+)|oom_reaper: reaped process (?<pid3>\d+) \((?<name3>[^)]+)\)|invoked oom-killer|"?OOMKilled"?(?:: ?true|\b(?!\}|.*false))|killed by the OOM killer|Failed with result 'oom-kill'|Memory cgroup out of memory|(?:by|from) the (?:kernel(?:'s)? )?OOM killer/,
 );
 
 /** Names of programs that compile kernels. */
