@@ -192,7 +192,10 @@ function unauthorised401(view: View): Match | undefined {
 }
 
 function slowPrefill(view: View): Match | undefined {
-  const lost = inOrder([healthGaveUp], view);
+  // A server that still comes up says 503 to whoever asks.
+  const lost = inOrder([healthGaveUp], view).filter(
+    ({ message, stage, side }) => side !== undefined || stage === 'serving' || !/" 503/.test(message),
+  );
   const first = lost[0];
   const read = view.find(prefilling);
   if (first === undefined || read.length === 0) return undefined;
@@ -215,7 +218,11 @@ function slowPrefill(view: View): Match | undefined {
 }
 
 function slowLoad(view: View): Match | undefined {
-  const first = inOrder([gaveUp], view)[0];
+  const up = view.find(serving).filter(({ message }) => !message.includes('Uvicorn running'));
+  // Whoever ends a server that serves did not take its load for a hang.
+  const first = inOrder([gaveUp], view).find(
+    ({ node, line }) => !up.some((one) => one.node === node && one.line.line < line.line),
+  );
   const steps = view.find(progress);
   if (first === undefined || steps.length === 0) return undefined;
   const bars = steps.flatMap(({ groups }) => (groups['done'] === undefined ? [] : [Number(groups['done'])]));
