@@ -11,6 +11,9 @@ export const lookAgain: Remedy = {
     'page-cache-hides-unified-memory',
     'insufficient-free-memory-at-startup',
     'gpu-memory-still-being-reclaimed',
+    'kv-cache-negative-other-process-counted',
+    'oom-killer-during-weight-load',
+    'unified-memory-exhausted-driver-alloc',
     'port-already-in-use',
   ],
   title: ({ finding }) =>

@@ -23,7 +23,17 @@ export const moreMemory: Remedy = {
 /** A smaller share for the KV cache leaves more for graphs, or is there at all. */
 export const lessMemory: Remedy = {
   name: 'less-memory',
-  causes: ['cuda-graph-capture-oom', 'insufficient-free-memory-at-startup', 'memory-exhausted-rank-stopped'],
+  causes: [
+    'cuda-graph-capture-oom',
+    'insufficient-free-memory-at-startup',
+    'memory-exhausted-rank-stopped',
+    'driver-version-regression',
+    'oom-killer-during-weight-load',
+    'device-allocation-failed-sigkill-unattributed',
+    'unified-memory-exhausted-driver-alloc',
+    'unified-memory-exhausted-host-freeze',
+    'too-many-sequences-for-memory',
+  ],
   title: (input) =>
     `Give the engine ${share(changed(input, -STEP))} of the memory${input.finding.cause === 'cuda-graph-capture-oom' ? ', so that graphs have room' : ''}`,
   cost: () => 'a smaller KV cache: fewer or shorter requests at once',

@@ -10,7 +10,12 @@ const OF_ONE_NODE = [
   'SGLANG_LOCAL_IP_NIC',
   'HOST_IP',
   'VLLM_HOST_IP',
+  'UCX_NET_DEVICES',
+  'OMPI_MCA_btl_tcp_if_include',
+  'MASTER_ADDR',
 ];
+/** Names of RDMA devices and places in their tables differ from node to node as well. */
+const OF_ONE_FABRIC = ['NCCL_IB_HCA', 'NCCL_IB_GID_INDEX'];
 
 /** Each rank gets its own node's addresses and interface names (engines.md §10.1). */
 export const useNodeAddresses: Remedy = {
@@ -21,15 +26,22 @@ export const useNodeAddresses: Remedy = {
     'hostname-resolves-to-wrong-address',
     'wrong-socket-interface',
     'duplicate-host-ip',
+    'env-not-set-in-container',
+    'wrong-rdma-device-list',
+    'rdma-underused-one-half-or-small-mtu',
   ],
   title: () => "Give each rank its own node's address and interface",
   cost: () => 'nothing',
-  apply({ recipe }) {
-    const overrides: readonly RecipeEdit[] = OF_ONE_NODE.filter((name) => name in recipe.env).map((name) => ({
-      path: `env.${name}`,
-      from: recipe.env[name],
-      to: undefined,
-    }));
+  apply({ recipe, finding }) {
+    const rdma = finding.cause === 'wrong-rdma-device-list' || finding.cause.startsWith('rdma-');
+    const names = rdma ? OF_ONE_FABRIC : OF_ONE_NODE;
+    const overrides: readonly RecipeEdit[] = names
+      .filter((name) => name in recipe.env)
+      .map((name) => ({
+        path: `env.${name}`,
+        from: recipe.env[name],
+        to: undefined,
+      }));
     const network: readonly RecipeEdit[] =
       recipe.network === 'auto' ? [] : [{ path: 'network', from: recipe.network, to: 'auto' }];
     const edits = [...network, ...overrides];

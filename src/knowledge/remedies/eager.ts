@@ -1,0 +1,28 @@
+import { argsOf, type Software, softwareOf } from '../../domain/recipe.ts';
+import type { Remedy } from './remedy.ts';
+
+const FLAGS: Readonly<Record<Software, string>> = {
+  sglang: '--disable-cuda-graph',
+  vllm: '--enforce-eager',
+};
+const GRAPH_STAGES: readonly (string | undefined)[] = ['graphs', 'warmup'];
+
+/** No CUDA graphs: what fails while they are captured, or for want of their memory, is not done at all. */
+export const eager: Remedy = {
+  name: 'eager',
+  causes: [
+    'cuda-graph-capture-oom',
+    'cuda-graph-capture-with-host-staged-nccl',
+    'nccl-build-incompatible-with-platform',
+  ],
+  title: () => 'Start without CUDA graphs',
+  cost: () => 'each token takes longer, by a third to a half',
+  apply({ recipe, engine, finding }) {
+    // A hang of NCCL elsewhere has nothing to do with graphs.
+    if (finding.cause === 'nccl-build-incompatible-with-platform' && !GRAPH_STAGES.includes(finding.stage))
+      return undefined;
+    const args = argsOf(recipe, engine);
+    const flag = FLAGS[softwareOf(engine)];
+    return args.includes(flag) ? undefined : [{ path: `args.${engine}`, from: args, to: [...args, flag] }];
+  },
+};
