@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Desk } from './desk.ts';
+import type { Frame } from './tails.ts';
 
 export type StreamOptions = {
   readonly run: string;
@@ -29,6 +30,7 @@ const STUCK_MILLISECONDS = 120_000;
 export function streamEvents(response: ServerResponse, desk: Desk, options: StreamOptions): void {
   const { run, channels } = options;
   let seq = options.afterSeq;
+  let batch: Frame[] = [];
   let blocked = false;
   let closed = false;
   let scheduled = false;
@@ -56,17 +58,19 @@ export function streamEvents(response: ServerResponse, desk: Desk, options: Stre
 
   function pump(): void {
     if (blocked || closed) return;
-    const frames = desk.tails.after(run, seq);
-    for (const frame of frames) {
-      if (blocked) return;
+    // What a batch held back for a slow reader is its whole buffer.
+    if (batch.length === 0) batch = [...desk.tails.after(run, seq)];
+    const some = batch.length > 0;
+    for (let frame = batch.shift(); frame !== undefined; frame = batch.shift()) {
       write(frame.text);
       seq = frame.seq;
+      if (blocked && !frame.last) return;
       if (frame.last && channels.length === 0) {
         response.end();
         return;
       }
     }
-    if (frames.length > 0) {
+    if (some) {
       later();
       return;
     }

@@ -14,8 +14,11 @@ export type Tails = {
 };
 
 const EVERY_MILLISECONDS = 100;
-const AT_ONCE = 64;
+const AT_ONCE = 16;
 const KEPT = 512;
+const BATCH_CHARACTERS = 2 ** 20;
+/** Of one run's frames, so that large events do not fill the memory. */
+const KEPT_CHARACTERS = 4 * 2 ** 20;
 
 type Tail = { readonly wakes: Set<() => void>; frames: readonly Frame[]; seq: number };
 
@@ -40,7 +43,7 @@ export function newTails(journal: () => World['journal'], scrub: (text: string) 
     for (;;) {
       const fresh = read(run, tail.seq, KEPT);
       if (fresh.length === 0) return;
-      tail.frames = [...tail.frames, ...fresh].slice(-KEPT);
+      tail.frames = newest([...tail.frames, ...fresh]);
       tail.seq = fresh.at(-1)?.seq ?? tail.seq;
       for (const wake of [...tail.wakes]) wake();
       if (fresh.length < KEPT) return;
@@ -62,15 +65,15 @@ export function newTails(journal: () => World['journal'], scrub: (text: string) 
     after(run, seq) {
       const frames = tails.get(run)?.frames ?? [];
       const first = frames[0];
-      if (first === undefined || seq < first.seq - 1) return read(run, seq, AT_ONCE);
+      if (first === undefined || seq < first.seq - 1) return batch(read(run, seq, AT_ONCE));
       const from = frames.findIndex((frame) => frame.seq > seq);
-      return from === -1 ? [] : frames.slice(from, from + AT_ONCE);
+      return from === -1 ? [] : batch(frames.slice(from, from + AT_ONCE));
     },
     listen(run, wake) {
       const tail = tails.get(run) ?? {
         wakes: new Set<() => void>(),
         frames: [],
-        seq: newest(journal(), run),
+        seq: journal().lastSeq(run),
       };
       tails.set(run, tail);
       tail.wakes.add(wake);
@@ -88,7 +91,22 @@ export function newTails(journal: () => World['journal'], scrub: (text: string) 
   };
 }
 
-function newest(journal: World['journal'], run: string): number {
-  // From here on the tail keeps events; what came before is read from the journal by whoever wants it.
-  return journal.lastSeq(run);
+/** The first frames, as many as one reader may hold back; one at least. */
+function batch(frames: readonly Frame[]): readonly Frame[] {
+  let room = BATCH_CHARACTERS;
+  const end = frames.findIndex(({ text }, at) => {
+    room -= text.length;
+    return room < 0 && at > 0;
+  });
+  return end === -1 ? frames : frames.slice(0, end);
+}
+
+/** The last frames that may be kept; without a hole, since readers go on from the first. */
+function newest(frames: readonly Frame[]): readonly Frame[] {
+  let room = KEPT_CHARACTERS;
+  const from = frames.findLastIndex(({ text }, at) => {
+    room -= text.length;
+    return room < 0 || frames.length - at > KEPT;
+  });
+  return frames.slice(from + 1);
 }
