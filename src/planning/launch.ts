@@ -90,8 +90,9 @@ function serviceOf(
  * `docker run` or `podman run` for one rank: the host's network, IPC and locked memory, without which NCCL falls back
  * to TCP in silence (spark.md 4); no `--rm` and no restart policy, since logs must outlive the rank and nothing may
  * start it but a plan. podman gives GPUs by their CDI name (NVIDIA container toolkit 1.14), cannot raise a limit
- * without root (podman-run(1): `--ulimit host` takes the user's own), and writes the log to the journal unless it is
- * told a file, of which `podman logs` gives everything back.
+ * without root (podman-run(1): `--ulimit host` takes the user's own), allows 2048 processes and threads, of which a host
+ * with many cores has soon none left, and writes the log to the journal unless it is told a file, of which `podman logs`
+ * gives everything back.
  */
 function containerRun(
   { argv, env }: RankCommand,
@@ -120,7 +121,7 @@ function containerRun(
     '--ipc',
     'host',
     ...(rootless ? ['--ulimit', 'host'] : ['--ulimit', 'memlock=-1', '--ulimit', 'stack=67108864']),
-    ...(podman ? ['--log-driver', 'k8s-file'] : []),
+    ...(podman ? ['--pids-limit', '-1', '--log-driver', 'k8s-file'] : []),
     ...(rdma.length > 0 ? ['--device', '/dev/infiniband'] : []),
     ...(mounted ? [] : ['-v', `${path}:${path}:ro`]),
     ...recipe.run.volumes.flatMap((volume) => ['-v', volume]),

@@ -94,7 +94,7 @@ describe('on clean nodes', () => {
     const line = worker?.argv.join(' ') ?? '';
     expect(worker?.in).toBe('podman');
     expect(line).toMatch(
-      /^podman run --device nvidia.com\/gpu=all --network host --ipc host --ulimit host --log-driver k8s-file /,
+      /^podman run --device nvidia.com\/gpu=all --network host --ipc host --ulimit host --pids-limit -1 --log-driver k8s-file /,
     );
     expect(line).not.toContain('memlock');
     const absent = planOf(clean(), recipe);

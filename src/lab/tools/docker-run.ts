@@ -53,6 +53,7 @@ const OPTIONS = {
   '--memory': 'memory',
   '--memory-swap': 'memory-swap',
   '--oom-score-adj': 'oom-score-adj',
+  '--pids-limit': 'pids-limit',
   '--log-driver': 'log-driver',
   '--log-opt': 'log-opt',
   '--add-host': 'add-host',
