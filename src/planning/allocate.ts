@@ -4,7 +4,7 @@ import type { NodeMemoryPlan } from '../domain/plan.ts';
 import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { gib, plural, thousands } from '../domain/units.ts';
 import { chooseHolders } from './choose-holders.ts';
-import { isUnified, knownModel, type Need, needOf, type Room, roomOf } from './fit.ts';
+import { isUnified, knownModel, type Need, needOf, type Room, roomOf } from './need.ts';
 import { leftovers, rankNameOf, reachedOf } from './our-ranks.ts';
 
 /** Smaller holders are left alone: the noise of a desktop is not worth a question. */
@@ -80,14 +80,14 @@ export function allocate(input: {
   readonly alsoGoing: (node: string) => readonly Holder[];
 }): Allocation {
   const { nodes, facts, recipe, engine } = input;
-  const model = knownModel(nodes, facts);
+  const model = knownModel(nodes, facts, recipe);
   const wantedSequences = recipe.sequences ?? 1;
-  const drafts = nodes.map((node) => {
+  const drafts = nodes.map((node, at) => {
     const there = reachedOf(facts, node.name);
     const need =
       there === undefined
         ? { why: 'it was not reached' }
-        : needOf({ recipe, engine, ...model, unified: isUnified(there) });
+        : needOf({ recipe, engine, model, at, unified: isUnified(there), totalBytes: totalOf(there) });
     const room = there === undefined ? { why: 'it was not reached' } : roomOf(there, recipe, engine);
     const known = 'why' in need || 'why' in room || there === undefined ? undefined : { need, room, there };
     const why = 'why' in need ? need.why : 'why' in room ? room.why : '';
@@ -114,7 +114,9 @@ export function allocate(input: {
   const contexts = limits.map(({ spare, need }) =>
     need.tokenBytes === 0 ? 0 : Math.floor((spare - need.stateBytes) / need.tokenBytes / 1024) * 1024,
   );
-  const largest = contexts.length === 0 ? 0 : Math.min(...contexts);
+  // Past the model's own limit no memory helps.
+  const own = limits.flatMap(({ need }) => (need.maxTokens === undefined ? [] : [need.maxTokens]));
+  const largest = contexts.length === 0 ? 0 : Math.min(...contexts, ...own);
   return {
     sequences,
     wantedSequences,
@@ -123,6 +125,12 @@ export function allocate(input: {
       shareOf(draft, { sequences, wantedSequences, recipe, settled: input.settled }),
     ),
   };
+}
+
+/** What one GPU has, or the node where it is unified: the engines' defaults go by it. */
+function totalOf(facts: ReachedFacts): number | undefined {
+  const gpu = (valueIf(facts.gpus) ?? [])[0];
+  return isUnified(facts) ? valueIf(facts.memory)?.totalBytes : valueIf(gpu?.totalBytes);
 }
 
 type Draft = {

@@ -6,8 +6,8 @@ import type { CheckItem } from '../domain/report.ts';
 import { gib, list } from '../domain/units.ts';
 import { stoppableHolders } from './allocate.ts';
 import { activeRdma, fabricOf } from './fabric.ts';
-import { isUnified } from './fit.ts';
 import { hostBlockers } from './host-blockers.ts';
+import { isUnified } from './need.ts';
 import { clockIsOff, ownNameOnLoopback, swapUsedUp } from './warnings.ts';
 
 type CheckInput = {

@@ -3,8 +3,9 @@ import { type NodeFacts, valueIf } from '../domain/facts.ts';
 import type { Blocker } from '../domain/plan.ts';
 import { type EngineName, type Recipe, softwareOf } from '../domain/recipe.ts';
 import { plural } from '../domain/units.ts';
-import { knownModel, worldSize } from './fit.ts';
-import type { ModelShape } from './model-config.ts';
+import type { ModelDescription } from '../knowledge/models/describe.ts';
+import { blockFaults, headFaults } from './fit/divides.ts';
+import { knownModel, worldSize } from './need.ts';
 import { reachedOf } from './our-ranks.ts';
 
 /** Layouts that end a launch, by what the model's config says (engines.md 6). */
@@ -15,19 +16,19 @@ export function layoutBlockers(input: {
   readonly engine: EngineName;
 }): readonly Blocker[] {
   const { nodes, facts, recipe, engine } = input;
-  const { shape } = knownModel(nodes, facts);
-  const titles = [...spread(recipe, engine), ...(shape === undefined ? [] : heads(shape, recipe))];
+  const model = knownModel(nodes, facts, recipe);
+  const titles = [...spread(recipe, engine), ...heads(model, recipe)];
   return [
     ...titles.map(
       (title): Blocker => ({
         cause: 'tp-size-not-divisible',
         node: undefined,
         title,
-        advice: tensorAdvice(shape, recipe),
+        advice: tensorAdvice(model, recipe),
         userError: true,
       }),
     ),
-    ...(shape === undefined ? [] : blocks(shape, recipe)),
+    ...blocks(model, recipe),
     ...gpuBlockers(nodes, facts, recipe, engine),
   ];
 }
@@ -46,62 +47,36 @@ function spread(recipe: Recipe, engine: EngineName): readonly string[] {
   return [];
 }
 
-function heads(shape: ModelShape, { layout }: Recipe): readonly string[] {
-  const { tensor, pipeline } = layout;
-  const { kvHeads, linearState } = shape;
-  const said: string[] = [];
-  if (shape.heads % tensor !== 0)
-    said.push(`The model has ${shape.heads} attention heads, which tensor ${tensor} does not divide.`);
-  else if (shape.latent === undefined && kvHeads % tensor !== 0 && tensor % kvHeads !== 0)
-    said.push(
-      `The model has ${kvHeads} key-value heads, which tensor ${tensor} neither divides nor multiplies.`,
-    );
-  if (
-    shape.linearLayers > 0 &&
-    (linearState.keyHeads % tensor !== 0 || linearState.valueHeads % tensor !== 0)
-  )
-    said.push(
-      `The model's linear layers have ${linearState.keyHeads} and ${linearState.valueHeads} heads, which tensor ${tensor} does not divide.`,
-    );
-  if (pipeline > shape.layers)
-    said.push(`The model has ${shape.layers} layers, fewer than pipeline ${pipeline}.`);
-  return said;
+function heads(model: ModelDescription | undefined, { layout }: Recipe): readonly string[] {
+  return model?.architecture === undefined ? [] : headFaults(layout, model.architecture);
 }
 
-/** FP8 in blocks: each rank's slice must be whole blocks, else the engine refuses while it builds the model. */
-function blocks(shape: ModelShape, { layout }: Recipe): readonly Blocker[] {
-  const block = shape.quantization?.block;
-  if (shape.quantization?.method !== 'fp8' || block === undefined) return [];
-  const [rows] = block;
-  // With expert parallelism the experts are dealt out whole; a mixture's `intermediate_size` is often unused.
-  const widths = shape.experts === 0 ? [shape.denseWidth] : layout.expert > 1 ? [] : [shape.expertWidth];
-  const bad = widths.find(
-    (width) => width !== undefined && width > 0 && (width / layout.tensor) % rows !== 0,
-  );
-  if (bad === undefined || layout.tensor === 1) return [];
-  return [
-    {
-      cause: 'tp-breaks-quantization-blocks',
-      node: undefined,
-      title: `${shape.experts === 0 ? 'Layers' : 'Experts'} of width ${bad} are quantised in blocks of ${rows}; tensor ${layout.tensor} leaves ${bad / layout.tensor} per rank, which is no whole number of blocks.`,
-      advice: [
-        shape.experts === 0
-          ? 'Use a smaller tensor size.'
-          : 'Use a smaller tensor size, or expert parallelism: layout.expert equal to tensor.',
-      ],
-      userError: true,
-    },
-  ];
+/** Quantised in blocks: each rank's slice must be whole blocks, else the engine refuses while it builds the model. */
+function blocks(model: ModelDescription | undefined, { layout }: Recipe): readonly Blocker[] {
+  if (model?.architecture === undefined) return [];
+  const mixture = model.architecture.experts !== undefined;
+  return blockFaults(layout, model.architecture, model.scheme).map((title) => ({
+    cause: 'tp-breaks-quantization-blocks',
+    node: undefined,
+    title,
+    advice: [
+      mixture
+        ? 'Use a smaller tensor size, or expert parallelism: layout.expert equal to tensor.'
+        : 'Use a smaller tensor size.',
+    ],
+    userError: true,
+  }));
 }
 
 /** The next sizes that would do. */
-function tensorAdvice(shape: ModelShape | undefined, recipe: Recipe): readonly string[] {
-  if (shape === undefined) return ['Choose tensor and pipeline so that the nodes share them evenly.'];
+function tensorAdvice(model: ModelDescription | undefined, recipe: Recipe): readonly string[] {
+  if (model?.architecture === undefined)
+    return ['Choose tensor and pipeline so that the nodes share them evenly.'];
   const sizes = Array.from({ length: 16 }, (_, index) => index + 1).filter((tensor) => {
     const other = { ...recipe, layout: { ...recipe.layout, tensor } };
     return (
-      heads(shape, other).length === 0 &&
-      blocks(shape, other).length === 0 &&
+      heads(model, other).length === 0 &&
+      blocks(model, other).length === 0 &&
       (tensor * recipe.layout.pipeline) % recipe.layout.nodes === 0
     );
   });

@@ -158,7 +158,7 @@ function memoryBlockers(allocation: Allocation, facts: readonly NodeFacts[]): re
         ...(there === undefined ? {} : { why: stillHeldSentence(there) }),
         advice: [
           largestContext !== undefined && largestContext < (need.contextTokens ?? 0)
-            ? `The largest context that fits is ${thousands(largestContext)} tokens: context: ${largestContext}`
+            ? `${largestContext === need.maxTokens ? "The model's own limit is" : 'The largest context that fits is'} ${thousands(largestContext)} tokens: context: ${largestContext}`
             : 'The weights alone leave no room: use more nodes, a larger tensor size, or a smaller model.',
           ...others,
         ],

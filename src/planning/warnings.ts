@@ -165,6 +165,17 @@ function recipeWarnings({ recipe, allocation }: Input): readonly Warning[] {
       title: 'The API listens on every network, and anybody who reaches it may use it.',
       advice: 'Set serve.apiKey, or listen: loopback or fabric.',
     });
+  const need = allocation.shares.find((share) => share.need !== undefined)?.need;
+  if (
+    need?.maxTokens !== undefined &&
+    need.contextTokens !== undefined &&
+    need.contextTokens > need.maxTokens
+  )
+    said.push({
+      node: undefined,
+      title: `The recipe asks for a context of ${thousands(need.contextTokens)} tokens, and the model's own limit is ${thousands(need.maxTokens)}.`,
+      advice: `context: ${need.maxTokens}, unless the engine's arguments stretch the model's rotary angles.`,
+    });
   const { sequences, wantedSequences } = allocation;
   const known = allocation.shares.some((share) => share.need !== undefined);
   if (known && sequences < wantedSequences) {

@@ -132,20 +132,21 @@ function layoutChange(input: FitInput, better: (verdict: Verdict) => boolean): r
       pipeline: layout.pipeline * times,
     })),
   ];
-  for (const to of options) {
-    if (divisionFaults(to, engine, model.architecture, model.scheme).length > 0) continue;
-    const { verdict } = evaluate({ ...input, layout: to, nodeNames: undefined });
-    if (better(verdict))
-      return [
-        {
-          change: 'layout',
-          to: `${to.nodes} nodes, tensor ${to.tensor}, pipeline ${to.pipeline}`,
-          verdict,
-          why: 'the weights are shared by more ranks, or shared otherwise',
-        },
-      ];
-  }
-  return [];
+  const asked = options
+    .filter((to) => divisionFaults(to, engine, model.architecture, model.scheme).length === 0)
+    .map((to) => ({ to, verdict: evaluate({ ...input, layout: to, nodeNames: undefined }).verdict }));
+  const found =
+    asked.find(({ verdict }) => verdict === 'fits') ?? asked.find(({ verdict }) => better(verdict));
+  if (found === undefined) return [];
+  const { to, verdict } = found;
+  return [
+    {
+      change: 'layout',
+      to: `${to.nodes} nodes, tensor ${to.tensor}, pipeline ${to.pipeline}`,
+      verdict,
+      why: 'the weights are shared by more ranks, or shared otherwise',
+    },
+  ];
 }
 
 /** What a release in a smaller format would make of it, by the ratio of bytes per parameter. */

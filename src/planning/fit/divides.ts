@@ -1,7 +1,7 @@
 import type { Software } from '../../domain/recipe.ts';
 import { plural } from '../../domain/units.ts';
 import type { Architecture } from '../../knowledge/models/architecture.ts';
-import { type Format, mainFormat, type Scheme } from '../../knowledge/models/scheme.ts';
+import { mainFormat, type Scheme } from '../../knowledge/models/scheme.ts';
 import type { FitLayout } from './input.ts';
 
 /**
@@ -16,25 +16,32 @@ export function divisionFaults(
 ): readonly string[] {
   const { tensor, pipeline, nodes, data } = layout;
   const world = tensor * pipeline * (engine === 'vllm' ? data : 1);
-  const said: string[] = [];
-  if (world % nodes !== 0)
-    said.push(`${plural(world, 'rank')} cannot be shared evenly by ${plural(nodes, 'node')}.`);
-  if (model === undefined) return said;
+  const spread =
+    world % nodes === 0
+      ? []
+      : [`${plural(world, 'rank')} cannot be shared evenly by ${plural(nodes, 'node')}.`];
+  if (model === undefined) return spread;
+  return [
+    ...spread,
+    ...headFaults(layout, model),
+    ...expertFaults(layout, engine, model),
+    ...blockFaults(layout, model, scheme),
+  ];
+}
+
+/** Heads of any kind that the tensor size does not divide, and layers too few for the stages. */
+export function headFaults({ tensor, pipeline }: FitLayout, model: Architecture): readonly string[] {
+  const { linear, mamba } = model;
   const { heads, kvHeads } = model.full;
+  const said: string[] = [];
   const attends = model.layers.some(({ mixer }) => mixer === 'full' || mixer === 'sliding');
+  const shared = model.latent === undefined && model.compressed === undefined;
   if (attends && heads % tensor !== 0)
     said.push(`The model has ${heads} attention heads, which tensor ${tensor} does not divide.`);
-  else if (
-    attends &&
-    model.latent === undefined &&
-    model.compressed === undefined &&
-    kvHeads % tensor !== 0 &&
-    tensor % kvHeads !== 0
-  )
+  else if (attends && shared && kvHeads % tensor !== 0 && tensor % kvHeads !== 0)
     said.push(
       `The model has ${kvHeads} key-value heads, which tensor ${tensor} neither divides nor multiplies.`,
     );
-  const { linear, mamba } = model;
   if (linear !== undefined && (linear.keyHeads % tensor !== 0 || linear.valueHeads % tensor !== 0))
     said.push(
       `The model's linear layers have ${linear.keyHeads} and ${linear.valueHeads} heads, which tensor ${tensor} does not divide.`,
@@ -43,7 +50,7 @@ export function divisionFaults(
     said.push(`The model's Mamba layers have ${mamba.heads} heads, which tensor ${tensor} does not divide.`);
   if (pipeline > model.layers.length)
     said.push(`The model has ${model.layers.length} layers, fewer than pipeline ${pipeline}.`);
-  return [...said, ...expertFaults(layout, engine, model), ...blockFaults(layout, model, mainFormat(scheme))];
+  return said;
 }
 
 function expertFaults(layout: FitLayout, engine: Software, model: Architecture): readonly string[] {
@@ -59,8 +66,9 @@ function expertFaults(layout: FitLayout, engine: Software, model: Architecture):
 }
 
 /** Each rank's slice must be whole blocks: of 128 for FP8 blocks, of the kernel's 64 or the group for integers. */
-function blockFaults(layout: FitLayout, model: Architecture, format: Format | undefined): readonly string[] {
+export function blockFaults(layout: FitLayout, model: Architecture, scheme: Scheme): readonly string[] {
   const { tensor, expert } = layout;
+  const format = mainFormat(scheme);
   if (tensor === 1 || format === undefined) return [];
   const block = format.name === 'fp8-block' ? 128 : format.name === 'int' ? Math.max(64, format.group) : 0;
   if (block === 0) return [];

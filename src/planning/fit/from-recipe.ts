@@ -5,7 +5,7 @@ import { memoryFlags } from '../../knowledge/engines/memory-flags.ts';
 import { describeModel, type ModelDescription } from '../../knowledge/models/describe.ts';
 import { sourcesOf } from '../../knowledge/models/model-file.ts';
 import { reachedOf } from '../our-ranks.ts';
-import type { FitInput, Measured } from './input.ts';
+import type { FitInput, FitSettings, Measured } from './input.ts';
 
 /** The model as the nodes see it: the config of the first that has one, and the largest size, since a copy may be partial. */
 export function describeSeen(
@@ -37,6 +37,24 @@ function sizeOf(
   return bytes > 0 ? { bytes, from: 'files' } : undefined;
 }
 
+/** What the recipe and the engine's own arguments say; the recipe's own keys go before the arguments. */
+export function settingsOf(
+  recipe: Recipe,
+  engine: EngineName,
+): {
+  readonly context: number | undefined;
+  readonly sequences: number | undefined;
+  readonly settings: FitSettings;
+} {
+  const { context, sequences, ...flags } = memoryFlags(argsOf(recipe, engine), softwareOf(engine));
+  const { fraction } = recipe.memory;
+  return {
+    context: recipe.context ?? context,
+    sequences: recipe.sequences ?? sequences,
+    settings: { ...flags, fraction: typeof fraction === 'number' ? fraction : flags.fraction },
+  };
+}
+
 /** A recipe on nodes as one look saw them, as input of the fit: the weakest node's memory decides. */
 export function fitInputOf(of: {
   readonly nodes: readonly Node[];
@@ -46,8 +64,7 @@ export function fitInputOf(of: {
   readonly learned?: readonly Measured[] | undefined;
 }): FitInput {
   const { nodes, facts, recipe, engine } = of;
-  const software = softwareOf(engine);
-  const { context, sequences, ...flags } = memoryFlags(argsOf(recipe, engine), software);
+  const { context, sequences, settings } = settingsOf(recipe, engine);
   const rooms = nodes.map((node) => memoryOf(reachedOf(facts, node.name)));
   const least = (values: readonly (number | undefined)[]): number | undefined => {
     const known = values.filter((value) => value !== undefined);
@@ -55,7 +72,7 @@ export function fitInputOf(of: {
   };
   return {
     model: describeSeen(nodes, facts, recipe.model) ?? describeModel({ name: recipe.model, config: {} }),
-    engine: software,
+    engine: softwareOf(engine),
     layout: {
       nodes: recipe.layout.nodes,
       tensor: recipe.layout.tensor,
@@ -69,12 +86,9 @@ export function fitInputOf(of: {
       totalBytes: least(rooms.map((room) => room?.total)),
       availableBytes: least(rooms.map((room) => room?.available)),
     },
-    context: recipe.context ?? context,
-    sequences: recipe.sequences ?? sequences,
-    settings: {
-      ...flags,
-      fraction: typeof recipe.memory.fraction === 'number' ? recipe.memory.fraction : flags.fraction,
-    },
+    context,
+    sequences,
+    settings,
     nodeNames: nodes.map((node) => node.name),
     learned: of.learned,
   };

@@ -1,24 +1,18 @@
 import { expect, test } from 'vitest';
 import { known } from '../../src/domain/facts.ts';
+import { describeModel } from '../../src/knowledge/models/describe.ts';
 import { allocate } from '../../src/planning/allocate.ts';
-import { needOf, roomOf } from '../../src/planning/fit.ts';
 import { memoryFraction } from '../../src/planning/memory-fraction.ts';
-import { shapeOf } from '../../src/planning/model-config.ts';
+import { needOf, roomOf } from '../../src/planning/need.ts';
 import { configOf, GIB, memoryOf, spark, sparkNodes, sparkRecipe } from '../pretend/facts.ts';
-
-function shape(name: string) {
-  const found = shapeOf(configOf(name));
-  if (found === undefined) throw new Error(`${name} has no shape`);
-  return found;
-}
 
 function need(name: string, gib: number, differs: Readonly<Record<string, unknown>> = {}, unified = true) {
   const found = needOf({
     recipe: sparkRecipe(differs),
     engine: 'vllm',
-    shape: shape(name),
-    weights: { bytes: gib * GIB, from: 'index' },
+    model: describeModel({ name, config: configOf(name), total: { bytes: gib * GIB, from: 'index' } }),
     unified,
+    at: 0,
   });
   if ('why' in found) throw new Error(found.why);
   return found;
@@ -49,7 +43,9 @@ test.each([
 test('sliding layers hold their window alone', () => {
   const found = need('gpt-oss-120b', 60.8, { layout: { nodes: 1, tensor: 1 }, sequences: 1 });
   expect(found.tokenBytes).toBe(36_864);
-  expect(found.sequenceBytes).toBe(36_864 * 131_072 + 36_864 * 128);
+  // A request keeps the window and what one step adds, in whole blocks of 16, and one block more.
+  const blocks = Math.ceil((128 - 1 + 2048) / 16) + 1;
+  expect(found.sequenceBytes).toBe(36_864 * 131_072 + 36_864 * 16 * blocks);
 });
 
 test('an 8-bit KV cache halves it, and switched off graphs cost nothing', () => {
@@ -62,10 +58,14 @@ test('an 8-bit KV cache halves it, and switched off graphs cost nothing', () => 
 });
 
 test('without a config or files nothing is made up', () => {
-  const recipe = sparkRecipe();
-  const base = { recipe, engine: 'vllm', unified: true } as const;
-  expect(needOf({ ...base, shape: undefined, weights: { bytes: 1, from: 'index' } })).toHaveProperty('why');
-  expect(needOf({ ...base, shape: shape('DeepSeek-V3'), weights: undefined })).toHaveProperty('why');
+  const base = { recipe: sparkRecipe(), engine: 'vllm', unified: true, at: 0 } as const;
+  const files = { bytes: 200 * GIB, from: 'files' } as const;
+  expect(needOf({ ...base, model: undefined })).toHaveProperty('why');
+  expect(needOf({ ...base, model: describeModel({ name: 'x', config: {}, total: files }) })).toHaveProperty(
+    'why',
+  );
+  const config = configOf('DeepSeek-V3');
+  expect(needOf({ ...base, model: describeModel({ name: 'x', config }) })).toHaveProperty('why');
 });
 
 test('on unified memory MemAvailable counts, on cards of their own what is free there', () => {
@@ -125,4 +125,18 @@ test('vLLM’s fraction is of the total, and its start check finds that much fre
 
 test('a fraction in the recipe stands', () => {
   expect(memoryFraction(sparkRecipe({ memory: { fraction: 0.7 } }), 'sglang', [])).toBe(0.7);
+});
+
+test('a context past the model’s own limit is told as that, and no larger one is advised', () => {
+  const recipe = sparkRecipe({ context: 10_000_000, layout: { nodes: 2, tensor: 2 } });
+  const { largestContext } = allocate({
+    nodes: sparkNodes,
+    facts: [spark('a'), spark('b')],
+    recipe,
+    engine: 'vllm',
+    settled: new Set(),
+    leaving: new Set(),
+    alsoGoing: () => [],
+  });
+  expect(largestContext).toBe(262_144);
 });
