@@ -125,10 +125,10 @@ for f in "$R/dev/kmsg" "$R/var/log/kern.log"; do
   [ -f "$f" ] || dd iflag=nonblock count=0 </dev/null >/dev/null 2>&1 || continue
   K=$f klog=read; break
 done
-fresh() { if [ -f "$K" ]; then cat; else dd bs=8192 iflag=nonblock; fi <&3 2>/dev/null; }
+fresh() { if [ -f "$K" ]; then exec cat; else exec dd bs=8192 iflag=nonblock; fi <&3 2>/dev/null; }
 if [ -n "$K" ]; then
   exec 3<"$K"
-  if [ -f "$K" ]; then tail -c 1 <&3 >/dev/null 2>&1; else fresh >/dev/null; fi
+  if [ -f "$K" ]; then tail -c 1 <&3 >/dev/null 2>&1; else (fresh) >/dev/null; fi
 fi
 driver() {
   [ -n "$K" ] || return 0
@@ -147,12 +147,12 @@ try() {
 }
 for x in "$in" signal sudo; do if try "$x"; then by=$x; break; fi; done
 
+# Written in place and at one stroke: a rename would be one more process each time.
 record() {
   j=
   [ -z "$1" ] || for x in $curve; do j="$j,[$(((${'$'}{x%:*} - t) / 100)),${'$'}{x#*:}]"; done
   printf '{"state":"%s","by":"%s","why":"%s","memory":"%s","reserveKib":%s,"kernelLog":"%s","driverErrors":%s,"lowestKib":%s,"lowestAt":%s,"curve":[%s]}\n' \
-    "$state" "$by" "$why" "$mem" "$q" "$klog" "$errors" "$low" "$lowAt" "${'$'}{j#,}" >guard.new
-  mv guard.new guard.json
+    "$state" "$by" "$why" "$mem" "$q" "$klog" "$errors" "$low" "$lowAt" "${'$'}{j#,}" >guard.json
 }
 
 # The rank, each time looked at anew before it is touched.
@@ -184,7 +184,7 @@ halt() {
   # It could not be stopped: what follows is at least written down.
 }
 
-errors=0 n=0 low= lowAt=0 curve= samples=0 told=0 m=
+errors=0 n=0 d=0 low= lowAt=0 curve= samples=0 told=0 m=
 clock; t0=$t was=$t e0=$(date +%s)
 limits "${'$'}{P:-self}"
 if [ "$auto" = auto ]; then
@@ -204,7 +204,8 @@ while :; do
     r=0; [ "$t" -le "$t1" ] || r=$(((p1 - m) * 100 / (t - t1)))
     rate=$r; for x in $r1 $r2; do [ $x -ge $rate ] || rate=$x; done
     [ $rate -gt 0 ] || rate=0
-    if [ $rate -gt 32768 ]; then driver; elif [ $((samples % 10)) = 0 ]; then driver; errors=0; fi
+    # Reading the log is a process more: every third second of a fall.
+    if [ $rate -gt 32768 ]; then d=$(((d+1)%3)); [ $d != 1 ] || driver; elif [ $((samples % 10)) = 0 ]; then driver; errors=0; fi
     if [ $state = guards ]; then
       if [ "$m" -lt "$q" ]; then halt reserve
       # Weights that are read fast fall as fast and then stop; so only near the reserve is it taken for an end.
@@ -213,8 +214,8 @@ while :; do
       fi
     fi
     r2=$r1 r1=$r p1=$m t1=$t
-    # The lowest is written down when it has moved: at once by half a GiB, else every five seconds at most.
-    if [ "$low" != "$said" ] && { [ $((t - told)) -ge 500 ] || [ $((said - low)) -gt 524288 ]; }; then record; said=$low told=$t; fi
+    # The lowest is written down when it has moved, every five seconds at most.
+    if [ "$low" != "$said" ] && [ $((t - told)) -ge 500 ]; then record; said=$low told=$t; fi
   fi
   sleep 1
   gone && { [ "$low" = "$said" ] || record; exit 0; }
