@@ -48,7 +48,9 @@ export const attentionBackend = lineSignature({
     ),
   ],
   counts: ({ message, line }) =>
-    !/[Ff]alling back|falls back|fallback to|^Using |^Cannot use \w+ backend|instead\b.*$/.test(message) ||
+    !/At this moment|[Mm]oE|to be installed|pip install|speculative decoding|change page_size|[Ff]alling back|falls back|fallback to|^Using |^Cannot use \w+ backend|instead\b.*$/.test(
+      message,
+    ) ||
     /Error/.test(message) ||
     /\bERROR\b/.test(line.text),
   title: ({ groups }, where) =>

@@ -31,7 +31,8 @@ export const diskFull = lineSignature({
     ),
   ],
   also: [sender],
-  counts: ({ message }) => !/\/dev\/shm|shared memory|shm_|psm_|inotify|\/sys\/|\/proc\//i.test(message),
+  counts: ({ message }) =>
+    !/would fall below|to avoid|\/dev\/shm|shared memory|shm_|psm_|inotify|\/sys\/|\/proc\//i.test(message),
   at: fullWhere,
   title: ({ groups }, where) =>
     `A disk of ${where} is full${groups['path'] ? `: ${groups['path'].slice(0, 80)}` : ''}`,
@@ -44,7 +45,8 @@ export const diskFull = lineSignature({
     'Images and build caches that nobody uses: docker system df, then docker image prune and docker builder prune.',
     'Or move what grows: HF_HOME, TMPDIR, RAY_TMPDIR (ray start --temp-dir) to a larger disk. firstlight check then shows the room.',
   ],
-  confidence: ({ message }) => (/% full, available/.test(message) ? 0.72 : 0.92),
+  confidence: ({ message }) =>
+    /% full, available/.test(message) ? 0.72 : /Not enough free/.test(message) ? 0.62 : 0.92,
   specificity: 3,
   looks: ["OSError: [Errno 28] No space left on device: '/models/model-00007-of-00012.safetensors'"],
 });

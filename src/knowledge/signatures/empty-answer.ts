@@ -24,8 +24,8 @@ const budget = pattern(
   /thinking_token_budget is set but reasoning_config is not configured|--reasoning-config to use thinking_token_budget/,
 );
 const cannotFind = pattern(
-  ['reasoning parser could not locate', 'ReasoningParser could not locate', 'think start/end'],
-  /(?<parser>[\w .-]*[Rr]easoning ?[Pp]arser) could not locate/,
+  'could not locate',
+  /(?<parser>[\w .-]*[Rr]easoning ?(?:[Pp]arser|extractor)) could not locate|could not locate think/,
 );
 const emptyNote = pattern(
   [

@@ -67,7 +67,8 @@ function seat(first: Found, all: readonly Found[], view: View): Pick<Match, 'nod
 /** The line often says itself which program refused. */
 function engineOf({ message }: Found, given: EngineName): EngineName {
   if (/^(?:usage: )?(?:\S*vllm|api_server\.py)\b/.test(message)) return given === 'vllm-ray' ? given : 'vllm';
-  return /^(?:\S*sglang|launch_server\.py)\b/.test(message) ? 'sglang' : given;
+  if (/\b(?:Async)?EngineArgs\b/.test(message)) return given === 'vllm-ray' ? given : 'vllm';
+  return /^(?:\S*sglang|launch_server\.py)\b|\bServerArgs\b/.test(message) ? 'sglang' : given;
 }
 
 function unknownFlag(engine: EngineName, found: Found): Match {

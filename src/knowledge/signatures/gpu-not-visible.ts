@@ -41,6 +41,7 @@ export const gpuNotVisible: Signature = {
   seenOn: 'torch 2.11.0, November 2026; vLLM 0.11, October 2025; SGLang 0.5',
   source:
     'captured; NVIDIA/nvidia-container-toolkit#48; NVIDIA/nvidia-docker#1730; entry script of NGC images',
+  whileServing: true,
   patterns: [noGpu, noDriverLibrary, noDriver, unseen, nvmlLost],
   looks: ['RuntimeError: No CUDA GPUs are available', 'Failed to initialize NVML: Unknown Error'],
   match(view) {

@@ -36,6 +36,7 @@ export const jitCacheShared = lineSignature({
       /FileNotFoundError: \[Errno 2\] No such file or directory: '(?<path>\/[^']*(?:triton|inductor|flashinfer|tilelang|deep_gemm|torch_compile_cache|cached_ops)[^']*(?:tmp\.pid|\.tmp|\.lock|\.cubin|\.ptx|\.json|\.so|\.cu|\.o|\.ninja)[^']*)'/,
     ),
   ],
+  whileServing: true,
   title: ({ groups }, where) =>
     `${where} shares its cache of compiled kernels with another node${groups['path'] ? `: ${groups['path']}` : ''}`,
   why: 'Two nodes build kernels into the same folder of a network file system, and take each other files away.',

@@ -53,6 +53,10 @@ export const kernelsNotBuilt = lineSignature({
       ['is not supported for the current GPU', 'does not support the current GPU'],
       /(?:quantization method|scheme).*(?:is not supported for|does not support) the current GPU/,
     ),
+    pattern(
+      ['SM100', 'SM90', 'SM10x', 'sm_100', 'sm_90', 'Blackwell', 'Hopper', 'does not support NVFP4', 'SM89'],
+      /(?:Error|Exception)\b.*(?:requires?|only supports?|only supported on|needs?|ships?) (?:\w+ ){0,6}\(?(?:an? )?(?:CUDA )?(?:SM ?(?:100|90|10[xX]|89)|sm_?(?:100|90)|Blackwell|Hopper)|platform does not support NVFP4/,
+    ),
   ],
   // Autotuners try what the GPU cannot do and go on.
   counts: ({ message }) => !/Skipping tactic|[Ff]alling back|falls back|Ignoring|UserWarning/.test(message),
@@ -68,7 +72,14 @@ export const kernelsNotBuilt = lineSignature({
           'Leave out the variable or flag that forces this backend, such as VLLM_USE_FLASHINFER_MOE_FP4.',
           ...ADVICE,
         ],
-  confidence: ({ message }) => (/invalid device function|image is invalid/.test(message) ? 0.7 : 0.88),
+  confidence: ({ message }) =>
+    /invalid device function|image is invalid/.test(message)
+      ? 0.7
+      : /no kernel image|NoKernelImage|kernels unavailable|No (?:compiled|implemented)|deployment/.test(
+            message,
+          )
+        ? 0.9
+        : 0.8,
   specificity: 3,
   looks: ['RuntimeError: CUDA error: no kernel image is available for execution on the device'],
 });

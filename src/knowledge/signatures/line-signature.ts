@@ -19,6 +19,8 @@ export type LineSignature = {
   readonly needs?: readonly Pattern[];
   /** Another cause where any log has one of these. */
   readonly unless?: readonly Pattern[];
+  /** Lines that the engine itself calls a warning or information count too. */
+  readonly evenWarnings?: true;
   /** Lines that are meant; all if left out. */
   readonly counts?: (found: Found, view: View) => boolean;
   /** Where the fault lies; `whoSaid` if left out. */
@@ -37,6 +39,8 @@ export type LineSignature = {
 };
 
 const SHOWN = 4;
+/** vLLM's own level of what does not stop it. */
+const MILD = /(?:^|\) ?)(?:DEBUG|INFO|WARNING) \d\d-\d\d \d\d:\d\d:\d\d /;
 
 /** Makes the signature; named groups of the line become the finding's values. */
 export function lineSignature(plain: LineSignature): Signature {
@@ -51,7 +55,11 @@ export function lineSignature(plain: LineSignature): Signature {
     ...(plain.looks === undefined ? {} : { looks: plain.looks }),
     ...(plain.cure === undefined ? {} : { cure: plain.cure }),
     match(view) {
-      const all = inOrder(forms, view).filter((found) => plain.counts?.(found, view) ?? true);
+      const all = inOrder(forms, view).filter(
+        (found) =>
+          (plain.evenWarnings === true || !MILD.test(found.line.text)) &&
+          (plain.counts?.(found, view) ?? true),
+      );
       const first = all[0];
       if (first === undefined || inOrder(unless, view).length > 0) return undefined;
       const beside = inOrder([...needs, ...also], view).filter((found) => sameLog(found, first));
@@ -98,9 +106,9 @@ export function whoSaid(first: Found, all: readonly Found[], view: View): Where 
 }
 
 /** A log beside the ranks' that lies on no node of theirs: a client speaks of the head, a launcher of itself. */
-function besideRanks({ side, node }: Found, nodes: readonly string[]): Where {
+function besideRanks({ side }: Found, nodes: readonly string[]): Where {
   if (side?.kind === 'client' || side?.kind === 'kernel' || side?.kind === 'daemon')
-    return { node: nodes[0] ?? node };
+    return { node: nodes[0] ?? 'head' };
   return nodes.length === 1 ? { node: nodes[0] } : { node: undefined, atFault: 'launcher' };
 }
 
@@ -111,7 +119,9 @@ export function always(atFault: NonNullable<Match['atFault']>): () => Where {
 
 /** The head, whoever printed it. */
 export function theHead(first: Found, _all: readonly Found[], { evidence }: View): Where {
-  return { node: evidence.ranks.find((rank) => rank.role === 'head')?.node ?? first.node };
+  return {
+    node: evidence.ranks.find((rank) => rank.role === 'head')?.node ?? (first.rank < 0 ? 'head' : first.node),
+  };
 }
 
 function wordsFor({ node, atFault }: Where, first: Found, { evidence }: View): string {

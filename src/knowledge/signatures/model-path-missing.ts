@@ -21,10 +21,10 @@ const config = pattern(
     "Can't load tokenizer for '",
     'does not appear to have a file named',
     'is not a local folder',
-    'Cannot find any model weights with',
+    'model weights with',
     'config.json',
   ],
-  /(?:Can't load (?:the configuration of|tokenizer for|the model for) '(?<a>[./~][^']+)'|(?<b>\/\S+) does not appear to have a file named|(?<c>\/\S+) is not a local folder|Cannot find any model weights with [`'](?<d>\/[^`']+)|(?:[Nn]o|[Cc]ould not find|[Cc]annot find|[Mm]issing) (?:a )?config\.json (?:in|at|under) ['"]?(?<e>\/[^'"\s]+))/,
+  /(?:Can't load (?:the configuration of|tokenizer for|the model for) '(?<a>[./~][^']+)'|(?<b>\/\S+) does not appear to have a file named|(?<c>\/\S+) is not a local folder|Cannot find any (?:safetensors )?model weights with [`'](?<d>\/[^`']+)|(?:[Nn]o|[Cc]ould not find|[Cc]annot find|[Mm]issing) (?:a )?config\.json (?:in|at|under) ['"]?(?<e>\/[^'"\s]+))/,
 );
 const noFile = pattern(
   [
@@ -34,7 +34,7 @@ const noFile = pattern(
     'does not exist',
     'link_stat',
   ],
-  /(?:No such file or directory: '(?<a>\/[^']+)'|bind source path does not exist: (?<b>\/\S+)|link_stat "(?<d>\/[^"]+)" failed: No such file|cannot access '(?<e>\/[^']+)': No such file|(?:[Mm]odel|[Pp]ath|[Ff]older|[Dd]irectory)\b[^/']*['"`]?(?<c>\/[^\s'"`]+)['"`]? (?:does not exist|not found))/,
+  /(?:No such file or directory: ['"](?<a>\/[^'"]+)['"]|bind source path does not exist: (?<b>\/\S+)|link_stat "(?<d>\/[^"]+)" failed: No such file|cannot access '(?<e>\/[^']+)': No such file|(?:[Mm]odel|[Pp]ath|[Ff]older|[Dd]irectory)\b[^/']*['"`]?(?<c>\/[^\s'"`]+)['"`]? (?:does not exist|not found))/,
 );
 /** Files that only a model's folder has. */
 const MODEL_FILE =
@@ -92,7 +92,7 @@ export const modelPathMissing: Signature = {
 function counts(found: Found, { evidence, command }: View): boolean {
   const { groups, message } = found;
   if (
-    /\((?:invalid repository id)\)|Repo id|Invalid repository ID|path_or_model_id|Can't load|does not appear|is not a local|any model weights|config\.json (?:in|at|under)/.test(
+    /\((?:invalid repository id)\)|Repo id|Invalid repository ID|path_or_model_id|Can't load|does not appear|is not a local|any (?:safetensors )?model weights|config\.json (?:in|at|under)/.test(
       message,
     )
   )

@@ -97,7 +97,9 @@ export const modelNotSupported = lineSignature({
       /There is no module or parameter named '(?<weight>[^']+)' in (?<architecture>\w+)|weights were not initialized from checkpoint/,
     ),
   ],
-  counts: ({ message }) => !/falling back|^WARNING/.test(message),
+  counts: ({ message, line }) =>
+    !/falling back|^WARNING/.test(message) &&
+    (!/quantization|not initialized|No model architectures/.test(message) || /Error|ERROR/.test(line.text)),
   title: ({ groups }, where) =>
     groups['quantization'] === undefined
       ? `The engine on ${where} does not know the architecture ${groups['architecture'] ?? groups['other'] ?? groups['third'] ?? 'of this model'}`

@@ -62,7 +62,7 @@ export const processLimit: Signature = {
       title: `No more threads can be started where the rank on ${node} runs`,
       why: `A limit on processes counts threads too${value === undefined ? '' : `; it stands at ${value}`}. Ray and the maths libraries start one for each core and worker, and on a host with many cores 2048 are soon reached.`,
       advice: [
-        'Start the container with --pids-limit=-1; firstlight up does so. OMP_NUM_THREADS: "4" in env of the recipe needs fewer threads.',
+        'Start the container with --pids-limit=-1; firstlight up does so under podman. OMP_NUM_THREADS: "4" in env of the recipe needs fewer threads.',
         `For a plain process on ${node}: ulimit -u, and TasksMax= of its systemd unit; cat /sys/fs/cgroup/…/pids.max shows the limit.`,
       ],
       values: value === undefined ? {} : { limit: value },

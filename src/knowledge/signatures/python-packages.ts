@@ -134,6 +134,7 @@ export const cpuOnlyTorch = lineSignature({
     pattern('+cpu', /(?:torch|PyTorch)[\w\s'":=(]*\b(?<version>\d+\.\d+[\w.]*\+cpu)\b/i),
   ],
   also: [blind],
+  evenWarnings: true,
   // vLLM for processors is +cpu by design: the version alone proves nothing.
   counts: ({ message }, { find }) => !/\+cpu/.test(message) || find(blind).length > 0,
   title: (_found, where) => `The torch installed on ${where} was built without CUDA`,
@@ -142,7 +143,7 @@ export const cpuOnlyTorch = lineSignature({
     'pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu130, or use an image that was built for the GPU.',
     `See that it worked, in the environment on ${where}: python3 -c "import torch; print(torch.version.cuda, torch.cuda.is_available())"`,
   ],
-  confidence: ({ message }) => (/\+cpu/.test(message) ? 0.7 : 0.95),
+  confidence: ({ message }) => (/\+cpu/.test(message) ? 0.93 : 0.95),
   specificity: 3,
   looks: ['AssertionError: Torch not compiled with CUDA enabled'],
 });

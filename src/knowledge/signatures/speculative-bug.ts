@@ -1,6 +1,10 @@
 import { inOrder, sameLog, whoSaid } from './line-signature.ts';
 import { type Found, pattern, type Signature } from './signature.ts';
 
+/** A setting that was refused is no bug. */
+const REFUSED =
+  /not (?:yet )?support|unsupported|only support|requires?\b|must (?:be|have|not|match)|cannot be|should be|not allowed|incompatible|is not (?:available|valid|implemented)|invalid|expected|mismatch.*config|has no|unknown|missing|is set but|got /i;
+
 /** What Python prints of the place of an error, and engines of their drafting. */
 const drafting = pattern(
   [
@@ -28,7 +32,7 @@ const error = pattern(
 );
 const inSource = pattern(
   ['File "', '.py'],
-  /File "[^"]*(?:spec_decode|speculative|eagle\w*|mtp|medusa|dflash|ngram_proposer|rejection_sampler|draft\w*)[^"]*\.py"/i,
+  /File "[^"]*(?:spec_decode|speculative|eagle\w*|mtp|medusa|dflash|ngram_proposer|rejection_sampler|draft\w*)[^"]*\.py"|File "[^"]*\.py", line \d+, in _?(?:propose|draft|verify|speculative|rejection_sampl)\w*/i,
 );
 
 /** Causes with words of their own; where they are said it is they. */
@@ -49,7 +53,11 @@ export const speculativeBug: Signature = {
     const errors = inOrder([error], view);
     const worded = errors.find(
       (found) =>
-        !OTHER.test(found.message) && /spec|draft|eagle|mtp|accepted|propos|rejection/i.test(found.message),
+        !OTHER.test(found.message) &&
+        !REFUSED.test(found.message) &&
+        /speculative|spec[_ ]decod|\bdraft|\beagle|\bmtp\b|accepted token|propos|rejection sampl/i.test(
+          found.message,
+        ),
     );
     const beside = errors.find(
       (found) => !OTHER.test(found.message) && frames.some((frame) => near(frame, found)),

@@ -18,8 +18,8 @@ const notEnabled = pattern(
   /tool choice requires|requires --(?:enable-auto-tool-choice|tool-call-parser)|--tool-call-parser to be set|(?:tool[_ ]call[_ ]parser is not (?:set|enabled|configured|specified))|[Nn]o tool call parser|[Tt]ool calling is not enabled/,
 );
 const cannotFind = pattern(
-  ['Tool parser could not locate', 'Tool Parser could not locate', 'ToolParser could not locate'],
-  /(?<parser>[\w .-]*Tool ?[Pp]arser) could not locate/,
+  'could not locate',
+  /(?<parser>[\w .-]*(?:[Tt]ool|[Mm]istral) ?(?:[Pp]arser|extractor)) could not locate|could not locate.{0,40}tool call/,
 );
 const failed = pattern(
   [
@@ -69,14 +69,18 @@ export const toolCalls: Signature = {
   match(view) {
     const off = inOrder([notEnabled], view)[0];
     if (off !== undefined) return disabled(view, [off], 0.95);
-    const broken = inOrder([cannotFind], view)[0];
+    const broken = inOrder([cannotFind], view).find(({ message }) => !/[Ff]alling back/.test(message));
     if (broken !== undefined) return mismatched(view, [broken], 0.94);
     const left = inOrder([raw], view).filter(isAnswer);
     const errors = inOrder([failed], view);
     const first = left[0] ?? errors[0];
     if (first === undefined) return undefined;
     if (errors.length > 0)
-      return mismatched(view, [...left.slice(0, 2), ...errors.slice(0, 2)], left.length > 0 ? 0.9 : 0.72);
+      return mismatched(
+        view,
+        [...left.slice(0, 2), ...errors.slice(0, 2)],
+        left.length > 0 ? 0.9 : errors.some(({ message }) => /Error/.test(message)) ? 0.72 : 0.52,
+      );
     // vLLM refuses tools without a parser, so raw marks mean a wrong one; SGLang lets them through.
     const parser = parserOf(view);
     if (parser === undefined && view.evidence.engine === 'sglang' && saysArguments(view))

@@ -160,7 +160,7 @@ export const cudaLibraries = lineSignature({
       'detected CUDA version',
       /detected CUDA version \((?<have>[\d.]+)\) mismatches the version that was used to compile\s*PyTorch \((?<built>[\d.]+)\)/,
     ),
-    pattern('version incompatibility', /cuDNN version incompatibility: PyTorch was compiled against/),
+    pattern('version incompatibility', /cuDNN version incompatibility: PyTorch was compiled\s+against/),
     pattern(
       ['does not match flashinfer version', 'less than the minimum required version'],
       /flashinfer-\S+ version \((?<have>[^)]+)\) does not match flashinfer version|(?<package>[\w-]+) is installed with version (?<old>\S+), which is less than the minimum required version/,
