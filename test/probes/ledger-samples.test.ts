@@ -100,6 +100,31 @@ describe('whole reports of nvidia-smi', () => {
   }
 });
 
+describe('what the probe itself printed on a host with an H200 on which a process had 3.6 GiB', () => {
+  const { gpus, driver } = parseGpuLook(outputOf(sample('h200/gpus-probe-mig-mode.txt')));
+  const apps = readApps('0', ['5669, GPU-00000000-0000-0000-0000-000000000000, 3682, python3']);
+
+  it('is a card of its own, no MIG, with the open module of the driver', () => {
+    expect(gpus).toMatchObject({
+      value: [
+        { name: 'NVIDIA H200', unified: false, totalBytes: { value: 143771 * MIB }, driver: '580.159.04' },
+      ],
+    });
+    expect(driver).toEqual({
+      version: { known: true, value: '580.159.04' },
+      flavour: { known: true, value: 'open' },
+      listed: { known: true, value: 1 },
+    });
+  });
+
+  it('leaves to the driver what it keeps for itself', () => {
+    const [card] = gpus.known ? gpus.value : [];
+    const used =
+      card?.totalBytes.known && card.freeBytes.known ? card.totalBytes.value - card.freeBytes.value : 0;
+    expect((used - (apps.known ? (apps.value.get(5669) ?? 0) : 0)) / MIB).toBe(623);
+  });
+});
+
 describe('the table of nvidia-smi, which cuts numbers and names', () => {
   const tables = [
     ...samplesOf('discrete', /table|memNA/),
