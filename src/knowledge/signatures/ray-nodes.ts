@@ -107,7 +107,9 @@ export const rayGpuMissing: Signature = {
     const none = find(accelerators).find(
       (found) => (found.groups['nothing'] ?? found.groups['nothing2']) !== undefined,
     );
-    const waits = view.stalled === undefined ? undefined : find(unplaced).at(-1);
+    // What stands in a finished log may have ended well a moment later.
+    const still = view.stalled !== undefined && evidence.finished !== true;
+    const waits = still ? find(unplaced).at(-1) : undefined;
     const found = hard ?? none ?? few ?? long ?? wrong ?? waits;
     if (found === undefined || view.serves) return undefined;
     return {
