@@ -23,9 +23,12 @@ export const status: Operation<typeof inputs.status> = {
       kind: 'status',
       cluster: world.cluster.name,
       services,
-      unreached: facts.flatMap((node) =>
-        node.reached ? [] : [{ node: node.node, why: node.failure.sentence }],
-      ),
+      unreached: facts.flatMap((node) => {
+        if (!node.reached) return [{ node: node.node, why: node.failure.sentence }];
+        return node.ranks.known
+          ? []
+          : [{ node: node.node, why: `Which ranks run there is not known: ${node.ranks.why}.` }];
+      }),
       owed: owedOf(facts),
       busy: busyOf(facts),
     };

@@ -17,7 +17,12 @@ import { rankNameOf, reachedOf } from './our-ranks.ts';
 
 /** Hosts that do not answer, one host under two names, and fabric addresses that lead nowhere. */
 export function hostBlockers(nodes: readonly Node[], facts: readonly NodeFacts[]): readonly Blocker[] {
-  return [...unreached(nodes, facts), ...sameHost(nodes, facts), ...fabricBlockers(nodes, facts)];
+  return [
+    ...unreached(nodes, facts),
+    ...unread(nodes, facts),
+    ...sameHost(nodes, facts),
+    ...fabricBlockers(nodes, facts),
+  ];
 }
 
 function unreached(nodes: readonly Node[], facts: readonly NodeFacts[]): readonly Blocker[] {
@@ -31,6 +36,25 @@ function unreached(nodes: readonly Node[], facts: readonly NodeFacts[]): readonl
         title: seen === undefined ? `${node.name} was not looked at.` : seen.failure.sentence,
         advice: seen === undefined ? [] : [seen.failure.remedy],
         userError: seen?.failure.why.startsWith('host-key') === true,
+      },
+    ];
+  });
+}
+
+/** Where our own records are not known, a rank may run already: another one beside it would take its memory. */
+function unread(nodes: readonly Node[], facts: readonly NodeFacts[]): readonly Blocker[] {
+  return nodes.flatMap(({ name }): readonly Blocker[] => {
+    const ranks = reachedOf(facts, name)?.ranks;
+    if (ranks === undefined || ranks.known) return [];
+    return [
+      {
+        cause: 'unknown',
+        node: name,
+        title: `Which ranks of ours run on ${name} is not known: ${ranks.why}.`,
+        advice: [
+          `Try again when ${name} is less busy; what it does, on ${name}: uptime; df -h ~; ls ~/.firstlight`,
+        ],
+        userError: false,
       },
     ];
   });

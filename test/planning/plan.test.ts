@@ -485,6 +485,17 @@ describe('what no step can mend', () => {
     expect(causes(planOf(facts, withRecipe({ layout: { nodes: 2, tensor: 2 } })))).toEqual([]);
   });
 
+  test('a host on which our own ranks could not be seen: none is taken for none', () => {
+    const made = planOf([
+      spark('a'),
+      spark('b', { ranks: unknown('reading our own records took too long') }),
+    ]);
+    expect(made).toMatchObject({
+      state: 'blocked',
+      blockers: [{ cause: 'unknown', node: 'spark-b', title: expect.stringContaining('took too long') }],
+    });
+  });
+
   test('a host that does not answer', () => {
     const failure = {
       kind: 'unreachable',

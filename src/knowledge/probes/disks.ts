@@ -5,7 +5,7 @@ import { gaveNothing, linesOf, printable } from './output.ts';
 /** Room on the root, the home and the model's folder; a folder that is not there yet counts by what would hold it. */
 export const disksProbe: Probe = {
   name: 'disks',
-  timeoutSeconds: 4,
+  timeoutSeconds: 8,
   script: String.raw`
 room() {
   p=$2

@@ -6,7 +6,7 @@ import { gaveNothing, headAndRest, linesOf, printable, wholeNumber } from './out
 export const hostProbe: Probe = {
   name: 'host',
   quick: true,
-  timeoutSeconds: 5,
+  timeoutSeconds: 12,
   script: String.raw`
 one() { read -r v <"$1" && printf '%s %s\n' "$2" "$v"; }
 printf 'hostname %s\n' "$(hostname 2>/dev/null || uname -n)"

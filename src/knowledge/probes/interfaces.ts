@@ -8,7 +8,7 @@ import { gaveNothing, headAndRest, linesOf, printable, wholeNumber } from './out
 export const interfacesProbe: Probe = {
   name: 'interfaces',
   quick: true,
-  timeoutSeconds: 4,
+  timeoutSeconds: 12,
   script: String.raw`
 for d in "$R/sys/class/net"/*; do
   n=${'$'}{d##*/}

@@ -7,7 +7,7 @@ import { parsePressure } from './pressure.ts';
 export const meminfoProbe: Probe = {
   name: 'meminfo',
   quick: true,
-  timeoutSeconds: 3,
+  timeoutSeconds: 12,
   script: String.raw`cat "$R/proc/meminfo" "$R/proc/pressure/memory"`,
 };
 

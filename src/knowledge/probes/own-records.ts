@@ -16,7 +16,7 @@ import { headAndRest, linesOf, wholeNumber } from './output.ts';
 /** What firstlight itself left on the node: its ranks, what it still owes, and the lock. */
 export const ownRecordsProbe: Probe = {
   name: 'own-records',
-  timeoutSeconds: 4,
+  timeoutSeconds: 12,
   script: String.raw`
 ${NODE_FOLDER_SH}
 ${LOCK_DIR_SH}

@@ -6,7 +6,7 @@ import { linesOf, printable } from './output.ts';
 export const rdmaProbe: Probe = {
   name: 'rdma',
   quick: true,
-  timeoutSeconds: 3,
+  timeoutSeconds: 12,
   script: String.raw`
 echo read
 for d in "$R/sys/class/infiniband"/*; do

@@ -5,7 +5,7 @@ import { firstLine } from './output.ts';
 /** How root can be had. `sudo -n` never asks, and never reads a password. */
 export const sudoProbe: Probe = {
   name: 'sudo',
-  timeoutSeconds: 5,
+  timeoutSeconds: 12,
   script: String.raw`
 [ "${'$'}{FL_UID:-$(id -u)}" = 0 ] && { echo root; exit 0; }
 command -v sudo >/dev/null 2>&1 || { echo missing; exit 0; }

@@ -22,6 +22,8 @@ export type Round = {
   readonly seconds: number;
   /** What must not have been; none in a good round. */
   readonly violations: readonly string[];
+  /** All that firstlight told in it. */
+  readonly told: readonly Told[];
 };
 
 export type Soak = {
@@ -55,6 +57,7 @@ export async function playRound(soak: Soak, number: number): Promise<Round> {
   const comes = random() < 0.3 && soak.left.length === 0;
   const violations: string[] = [];
   const told: Told[] = [];
+  const kept: Told[] = [];
   fleet.writeRecipe({ nodes: hosts, speed: 4, reserve: soak.reserve.get(hosts.length) ?? 0 });
   const squatter = comes ? squat(fleet, pick(random, SQUATS), hosts[0] ?? 'a', number) : undefined;
   let allowed: readonly string[] = [];
@@ -74,9 +77,10 @@ export async function playRound(soak: Soak, number: number): Promise<Round> {
     if (last !== undefined && serves(last) && blows.length === 0) violations.push(...silent(fleet, hosts));
     violations.push(...(await touched(soak, blows, began / 1000 - 1)));
     const ends = allowed.length > 0 || blows.length > 0 || random() < 0.5;
-    if (ends) violations.push(...(await takeDown(fleet, blows, allowed.length > 0 ? squatter : undefined)));
+    if (ends)
+      violations.push(...(await takeDown(fleet, blows, allowed.length > 0 ? squatter : undefined, kept)));
     soak.left = ends || last === undefined || !serves(last) ? [] : hosts;
-    if (!ends && soak.left.length === 0) violations.push(...(await takeDown(fleet, blows, undefined)));
+    if (!ends && soak.left.length === 0) violations.push(...(await takeDown(fleet, blows, undefined, kept)));
   } catch (error) {
     violations.push(`the round broke off: ${error instanceof Error ? error.message : String(error)}`);
     soak.left = [];
@@ -94,6 +98,7 @@ export async function playRound(soak: Soak, number: number): Promise<Round> {
       .filter(Boolean)
       .join(', '),
     seconds: (Date.now() - began) / 1000,
+    told: [...told, ...kept],
     violations: violations.map((text) => (text.length > 2000 ? `${text.slice(0, 2000)} …` : text)),
   };
 }
@@ -262,10 +267,12 @@ async function takeDown(
   fleet: WholeFleet,
   blows: readonly Blow[],
   stopped: Squatter | undefined,
+  kept: Told[],
 ): Promise<readonly string[]> {
   const down = await fleet.firstlight([
     ...['down', '--restore', '--json', '--sudo-password-file', `spark-b=${fleet.file('password')}`],
   ]);
+  kept.push(down);
   const wrong = down.code === 0 ? [] : [`down ended with ${down.code}: ${down.text}`];
   for (const host of fleet.letters) {
     const { stdout } = fleet.on(
@@ -278,11 +285,20 @@ async function takeDown(
   const ended =
     stopped !== undefined && blows.some(({ fault, host }) => host === stopped.host && fault.ends === 'host');
   if (stopped !== undefined && !ended) {
-    const back = await until('it is back', () => identityOf(fleet, stopped) !== undefined, 15).then(
+    const back = await until('it is back', () => identityOf(fleet, stopped) !== undefined, 40).then(
       () => true,
       () => false,
     );
-    if (!back) wrong.push(`${stopped.name} was not given back: ${down.text}`);
+    if (!back) {
+      const seen = fleet.on(
+        stopped.host,
+        'root',
+        `ls -R /home/aurora/.firstlight/*/undo; journalctl -q -n 20 --no-pager`,
+      );
+      wrong.push(
+        `${stopped.name} was not given back: ${down.text} ${seen.code} ${seen.stdout}${seen.stderr}`,
+      );
+    }
   }
   return wrong;
 }

@@ -1,3 +1,6 @@
+import { writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { randomOf } from '../../../src/lab/random.ts';
 import { whyNot } from '../fleet.ts';
@@ -30,6 +33,7 @@ test(
         rounds.push(round);
         console.log(row(cellsOf(round)));
         for (const violation of round.violations) console.log(`      ! ${violation}`);
+        if (round.violations.length > 0) console.log(`      all that was told: ${keep(round)}`);
       }
     } finally {
       fleet.down();
@@ -66,6 +70,17 @@ async function ready(fleet: WholeFleet): Promise<Soak> {
     reserve.set(size, Math.max(0, free - sum - error - SPARE));
   }
   return { fleet, random: randomOf(SEED), reserve, identities, left: [] };
+}
+
+/** Keeps the events of a round for whoever looks into it; the hosts will be gone by then. */
+function keep({ number, told }: Round): string {
+  const file = join(tmpdir(), `firstlight-soak-${SEED}-${number}.jsonl`);
+  const events = told.flatMap((one) => [
+    ...one.events.map((event) => JSON.stringify(event)),
+    JSON.stringify({ exit: one.code, stderr: one.stderr }),
+  ]);
+  writeFileSync(file, `${events.join('\n')}\n`);
+  return file;
 }
 
 function cellsOf(round: Round): readonly string[] {
