@@ -8,12 +8,8 @@ import type { Verdict } from './verdict.ts';
 /** Under this no cure is offered: it might be one for something else. */
 const SURE_ENOUGH = 0.6;
 
-/** The verdict over logs as the one object that `diagnose --json` prints; `textOf` gives a quote as its file has it. */
-export function answerOf(
-  verdict: Verdict,
-  evidence: Evidence,
-  textOf: (quote: Quote) => string,
-): DiagnosisAnswer {
+/** The verdict over logs as the one object that `diagnose --json` prints. */
+export function answerOf(verdict: Verdict, evidence: Evidence): DiagnosisAnswer {
   const { finding, cause, family, atFault, confidence } = verdict;
   return {
     cause,
@@ -23,7 +19,7 @@ export function answerOf(
     evidence: (finding?.quotes ?? servingLines(evidence)).map((quote) => ({
       log: quote.log ?? quote.node,
       line: quote.line,
-      text: textOf(quote),
+      text: quote.text,
     })),
     consequences: finding?.consequences ?? [],
     advice: finding?.advice ?? [],

@@ -178,6 +178,14 @@ export type DiagnoseReport = {
   }[];
 };
 
+/** Where a run was packed, and what is in it. */
+export type BundleReport = {
+  readonly kind: 'bundle';
+  readonly run: string;
+  readonly file: string;
+  readonly files: readonly string[];
+};
+
 export type ChatReport = {
   readonly kind: 'chat';
   readonly answer: string;
@@ -238,6 +246,7 @@ export type Report =
   | RunsReport
   | ShowReport
   | DiagnoseReport
+  | BundleReport
   | ChatReport
   | InitReport
   | AdoptReport

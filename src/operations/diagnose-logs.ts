@@ -133,15 +133,17 @@ function serves({ ranks, engine }: Evidence): boolean {
 
 function reportOf(world: World, logs: readonly OpenLog[], input: LogsInput): DiagnoseReport {
   const seen = evidenceOf(world, logs, input);
-  const verdict = verdictOf(seen);
+  const judged = verdictOf(seen);
+  const textOf = textIn(logs);
+  const verdict =
+    judged.finding === undefined ? judged : { ...judged, finding: asInFiles(judged.finding, logs, textOf) };
   // Whoever leaves a job that still comes up is told no failure.
   const going = input.follow && verdict.cause === 'unknown' && !failed(seen);
-  const textOf = textIn(logs);
   return {
     kind: 'diagnose',
-    answer: answerOf(verdict, seen, textOf),
+    answer: answerOf(verdict, seen),
     run: '',
-    findings: verdict.finding === undefined || going ? [] : [asInFiles(verdict.finding, logs, textOf)],
+    findings: verdict.finding === undefined || going ? [] : [verdict.finding],
     engine: seen.engine,
     logs: seen.ranks
       .filter(({ unseen }) => unseen !== true)

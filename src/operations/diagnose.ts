@@ -1,14 +1,13 @@
 import { resolve } from 'node:path';
-import { readLogName } from '../diagnosis/log-names.ts';
 import type { Told } from '../domain/evidence.ts';
 import { UserError } from '../domain/user-error.ts';
-import { readBundle } from '../files/bundle-file.ts';
-import { readFacts, readFactsFile } from '../files/facts-file.ts';
+import { readFactsFile } from '../files/facts-file.ts';
 import { lookAt } from '../files/log-folder.ts';
 import { answerOfRun } from './answer-of-run.ts';
+import { inBundle } from './bundle-logs.ts';
 import { diagnoseLogs, type LogsInput } from './diagnose-logs.ts';
 import { inputs } from './inputs.ts';
-import { type LogSource, logSources } from './log-sources.ts';
+import { logSources, sourceOf } from './log-sources.ts';
 import type { Operation } from './operation.ts';
 import { findRun, hasLooked } from './past-run.ts';
 
@@ -63,35 +62,4 @@ function givenAs(path: string, told: Told | undefined): Pick<LogsInput, 'sources
   if (given.kind === 'bundle') return inBundle(path, told);
   const sources = given.logs.map(({ name, path: file }) => sourceOf(name, file));
   return { sources, told: told ?? (given.facts === undefined ? undefined : readFactsFile(given.facts)) };
-}
-
-function sourceOf(name: string, path: string): LogSource {
-  return { rank: readLogName(name).rank, node: undefined, path, name, text: path };
-}
-
-const LOG_IN_BUNDLE = /^(?:.*\/)?logs\/([^/]+)\.log$/;
-const FACTS_IN_BUNDLE = /^(?:.*\/)?facts\.(?:json|ya?ml)$/;
-
-function inBundle(path: string, told: Told | undefined): Pick<LogsInput, 'sources' | 'contents' | 'told'> {
-  const archive = readBundle(path);
-  const whole = archive.get('');
-  if (whole !== undefined)
-    return { sources: [{ ...sourceOf('head', path), rank: 0 }], contents: new Map([[path, whole]]) };
-  const logs = [...archive].flatMap(([name, bytes]) => {
-    const log = LOG_IN_BUNDLE.exec(name)?.[1];
-    return log === undefined ? [] : [{ source: sourceOf(log, name), bytes }];
-  });
-  if (logs.length === 0)
-    throw new UserError(
-      'bad-input',
-      `there is no log in ${path}`,
-      'a bundle is what firstlight bundle RUN writes',
-    );
-  const facts = [...archive].find(([name]) => FACTS_IN_BUNDLE.test(name));
-  return {
-    sources: logs.map(({ source }) => source),
-    contents: new Map(logs.map(({ source, bytes }) => [source.path, bytes])),
-    told:
-      told ?? (facts === undefined ? undefined : readFacts(Buffer.from(facts[1]).toString('utf8'), facts[0])),
-  };
 }

@@ -1,5 +1,6 @@
 import { adopt } from './adopt.ts';
 import { consent } from './answer-consent.ts';
+import { bundle } from './bundle.ts';
 import { chat } from './chat.ts';
 import { check } from './check.ts';
 import { diagnoseRun } from './diagnose.ts';
@@ -29,6 +30,7 @@ export const operations = [
   runs,
   show,
   diagnoseRun,
+  bundle,
   chat,
   adopt,
   down,

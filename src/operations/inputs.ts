@@ -159,6 +159,15 @@ export const inputs = {
       .meta({ value: 'FILE' }),
     follow: z.boolean().default(false).describe('read on until it failed or serves (needs --log)'),
   }),
+  bundle: z.strictObject({
+    run: runId.meta({ positional: true, example: '14 --output trouble.tar.gz' }),
+    output: z
+      .string()
+      .optional()
+      .describe('file to write; firstlight-run-RUN.tar.gz here if left out')
+      .meta({ value: 'FILE' }),
+    hideHosts: z.boolean().default(false).describe('hide names and addresses of hosts too'),
+  }),
   chat: z.strictObject({
     prompt: z.string().describe('what to ask').meta({ positional: true, example: '"What is 12 times 17?"' }),
     maxTokens: z.coerce.number().int().min(1).default(1024).describe('longest answer, in tokens'),

@@ -61,6 +61,11 @@ export function logSources(texts: readonly string[]): readonly LogSource[] {
   return apart(sorted);
 }
 
+/** A log found under a name: in a folder, in an archive. */
+export function sourceOf(name: string, path: string): LogSource {
+  return { rank: readLogName(name).rank, node: undefined, path, name, text: path };
+}
+
 /** Two logs of one node are told apart by their ranks; any other two of one name are a mistake. */
 function apart(sources: readonly LogSource[]): readonly LogSource[] {
   const twice = (one: LogSource): boolean => sources.filter(({ name }) => name === one.name).length > 1;

@@ -49,6 +49,14 @@ export function renderReport(report: Report, style: Style, options: RenderOption
       return renderShow(report, style);
     case 'diagnose':
       return renderDiagnose(report, style);
+    case 'bundle':
+      return finish(
+        [
+          `${style.paint.ok(style.glyphs.done)} ${report.file} holds run ${report.run}: ${plural(report.files.length, 'file')}, no secrets, no names of people`,
+          ...labelled('Next', [`firstlight diagnose ${report.file}`], style),
+        ],
+        style,
+      );
     case 'chat':
       return renderChat(report, style, options);
     case 'init':

@@ -10,15 +10,17 @@ import { problemOf, Refusal } from './problem.ts';
 /** Operations that open a run, go on by themselves, and are looked at through it. */
 const RUNS = new Set(['up', 'down', 'restore', 'adopt']);
 /** Reads for a person at the terminal; over the network it makes the model work, or reads files of any name. */
-const WRITES = new Set(['chat', 'diagnose']);
+const WRITES = new Set(['bundle', 'chat', 'diagnose']);
 /** Held open without end on a terminal; here events and windows of the log do that. */
 const FOLLOWS = ['follow', 'watch'];
+/** What stands for a value that names a file of this machine, as `--help` shows it. */
+const FILES = new Set(['FILE', 'DIR']);
 
 /** One address per operation, its body by the operation's own schema. */
 export function operationRoutes(operations: readonly Operation[]): readonly Route[] {
   return operations.map((operation) => {
-    const optional = operation.input.safeParse({}).success;
-    const body = optional ? operation.input.optional() : operation.input;
+    const input = inputOf(operation);
+    const body = input.safeParse({}).success ? input.optional() : input;
     return route(
       {
         method: 'POST',
@@ -36,9 +38,19 @@ export function operationRoutes(operations: readonly Operation[]): readonly Rout
             : {}),
         },
       },
-      (call, input) => carryOut(call, operation, valid(operation.input, input.body ?? {}, '')),
+      (call, given) => carryOut(call, operation, valid(input, given.body ?? {}, '')),
     );
   });
+}
+
+/** The operation's own input, less what only a person at this machine can mean: its files, and following without end. */
+function inputOf({ input }: Operation): z.ZodType {
+  if (!(input instanceof z.ZodObject)) return input;
+  const left = Object.entries(input.shape).filter(([key, field]) => {
+    const value = field instanceof z.ZodType ? field.meta()?.['value'] : undefined;
+    return !FOLLOWS.includes(key) && !FILES.has(String(value));
+  });
+  return z.strictObject(Object.fromEntries(left));
 }
 
 async function carryOut(call: Call, operation: Operation, raw: unknown): Promise<Reply> {
@@ -92,13 +104,10 @@ async function streamed(call: Call, operation: Operation, input: z.output<z.ZodT
 /** What names a file of this machine names one beside the cluster file: who asks here need not be its user. */
 function confined({ world }: Call, operation: Operation, raw: unknown): unknown {
   const given = z.looseObject({}).parse(raw);
-  if (FOLLOWS.some((flag) => given[flag] === true))
-    throw new Refusal(
-      422,
-      'bad-input',
-      'follow and watch go on without end, and are not here',
-      'follow the run by its events and windows of its log',
-    );
+  const { run } = given;
+  // On a terminal `diagnose` takes a folder or a file in its place.
+  if (typeof run === 'string' && !/^\d{1,15}$/.test(run))
+    throw new Refusal(422, 'bad-input', 'run: it must be the number of a run', 'GET /api/runs lists them');
   const logs = z.array(z.string()).optional().catch(undefined).parse(given['log']);
   if ((logs ?? []).some((log) => !/^(?:(?:head|worker\d*|(?:rank)?\d+)=)?[A-Za-z0-9][\w.-]*:/.test(log)))
     throw new Refusal(
