@@ -4,6 +4,11 @@ import { type Found, pattern, type View } from './signature.ts';
 
 const sender = pattern('[sender=', /\[sender=[\d.]+\]/);
 
+const noRoom = pattern(
+  ['No space left on device', 'no space left on device', 'os error 28', 'Disk quota exceeded', 'ENOSPC'],
+  /(?:No space left on device|Disk quota exceeded|os error 28|ENOSPC)(?::? ?\(?(?:28\)?)?:? ?['"]?(?<path>\/[^'"]*)['"]?)?/i,
+);
+
 /** A file system has no room left; shared memory has a cause of its own. */
 export const diskFull = lineSignature({
   name: 'disk-full',
@@ -11,10 +16,7 @@ export const diskFull = lineSignature({
   seenOn: 'Linux 6, rsync 3.2, docker 29, Ray 2.2 to 2.60, huggingface_hub 0.34',
   source: 'Linux errno 28 and 122; ray file_system_monitor.cc; huggingface_hub file_download.py; sqlite',
   forms: [
-    pattern(
-      ['No space left on device', 'no space left on device', 'os error 28', 'Disk quota exceeded', 'ENOSPC'],
-      /(?:No space left on device|Disk quota exceeded|os error 28|ENOSPC)(?::? ?\(?(?:28\)?)?:? ?['"]?(?<path>\/[^'"]*)['"]?)?/i,
-    ),
+    noRoom,
     pattern(
       ['file_system_monitor', '% full, available space', 'OutOfDiskError', 'Local disk is full'],
       /(?<path>\/\S+) is over (?<percent>\d+)% full, available space: (?<free>\d+); capacity: (?<capacity>\d+)|OutOfDiskError|Local disk is full/,
@@ -31,7 +33,9 @@ export const diskFull = lineSignature({
     ),
   ],
   also: [sender],
-  counts: ({ message }) =>
+  // The hub's warning counts where the write then failed.
+  counts: ({ message }, { find }) =>
+    (!/Not enough free/.test(message) || find(noRoom).length > 0) &&
     !/would fall below|to avoid|\/dev\/shm|shared memory|shm_|psm_|inotify|\/sys\/|\/proc\//i.test(message),
   at: fullWhere,
   title: ({ groups }, where) =>
@@ -45,8 +49,7 @@ export const diskFull = lineSignature({
     'Images and build caches that nobody uses: docker system df, then docker image prune and docker builder prune.',
     'Or move what grows: HF_HOME, TMPDIR, RAY_TMPDIR (ray start --temp-dir) to a larger disk. firstlight check then shows the room.',
   ],
-  confidence: ({ message }) =>
-    /% full, available/.test(message) ? 0.72 : /Not enough free/.test(message) ? 0.62 : 0.92,
+  confidence: ({ message }) => (/% full, available/.test(message) ? 0.72 : 0.92),
   specificity: 3,
   looks: ["OSError: [Errno 28] No space left on device: '/models/model-00007-of-00012.safetensors'"],
 });

@@ -59,7 +59,9 @@ export const kernelsNotBuilt = lineSignature({
     ),
   ],
   // Autotuners try what the GPU cannot do and go on.
-  counts: ({ message }) => !/Skipping tactic|[Ff]alling back|falls back|Ignoring|UserWarning/.test(message),
+  counts: ({ message, line }) =>
+    !/Skipping tactic|[Ff]alling back|falls back|Ignoring|UserWarning/.test(message) &&
+    (!/kernels unavailable/.test(message) || /Error|ERROR/.test(line.text)),
   title: (_found, where) => `The image's kernels were not built for the GPU of ${where}`,
   why: ({ groups }) =>
     groups['kernel'] === undefined

@@ -26,17 +26,18 @@ const gaveUp = pattern(
     'assuming it hung',
     'hung',
     'stuck',
-    'KeyboardInterrupt',
-    'signal=SIGTERM',
-    'signal=SIGINT',
-    'SIGTERM received',
     'exceeded its deadline',
     'exceeded progress deadline',
     'Startup probe failed',
     'restarting',
     'Restarting',
   ],
-  /did not become (?:ready|healthy|available)|not become ready|[Tt]im(?:ed out|eout) waiting (?:for|on)|[Gg]iving up (?:after|on|waiting)|not (?:ready|healthy|up) after|still not (?:ready|up|healthy)|(?:seems|appears|looks)(?: to be)? (?:stuck|hung|hanging)|seems to hang|no progress (?:for|in|since)|failed to start within|failed to become (?:ready|healthy)|assuming (?:it )?h(?:ang|ung)|KeyboardInterrupt|signal=SIG(?:TERM|INT)|SIGTERM received|exceeded (?:its|progress) deadline|Startup probe failed|(?:restarting|Restarting) (?:the )?(?:container|server|engine|vllm|sglang)/,
+  /did not become (?:ready|healthy|available)|not become ready|[Tt]im(?:ed out|eout) waiting (?:for|on)|[Gg]iving up (?:after|on|waiting)|not (?:ready|healthy|up) after|still not (?:ready|up|healthy)|(?:seems|appears|looks)(?: to be)? (?:stuck|hung|hanging)|seems to hang|no progress (?:for|in|since)|failed to start within|failed to become (?:ready|healthy)|assuming (?:it )?h(?:ang|ung)|exceeded (?:its|progress) deadline|Startup probe failed|(?:restarting|Restarting) (?:the )?(?:container|server|engine|vllm|sglang)/,
+);
+/** Somebody ended it by hand, or had it ended. */
+const interrupted = pattern(
+  ['KeyboardInterrupt', 'signal=SIGTERM', 'signal=SIGINT', '^C'],
+  /^(?:\^C|KeyboardInterrupt)|trigger(?:ed)?\b.*signal=SIG(?:TERM|INT)/,
 );
 const progress = pattern(
   [
@@ -109,7 +110,7 @@ const healthGaveUp = pattern(
     'unhealthy',
     'context deadline exceeded',
   ],
-  /Health check failed\. Server couldn't get a response from detokenizer for last (?<seconds>\d+)|[Hh]ealth ?[Cc]heck.{0,80}(?:exceeded|timed out|timeout|failed|unhealthy)|(?:[Ll]iveness|[Rr]eadiness) probe failed|GET \/health\w* HTTP\/1\.[01]"? 503|\/health\S*.{0,120}(?:timed out|timeout|deadline exceeded|unhealthy|\(28\))|\(28\) Operation timed out after (?<milliseconds>\d+)|(?:unhealthy|health).{0,60}(?:restart|kill)/,
+  /Health check failed\. Server couldn't get a response from detokenizer for last (?<seconds>\d+)|[Hh]ealth ?[Cc]heck.{0,80}(?:exceeded|timed out|timeout|failed)|(?:[Ll]iveness|[Rr]eadiness) probe failed|GET \/health\w* HTTP\/1\.[01]"? 503|\/health\S*.{0,120}(?:timed out|timeout|deadline exceeded|unhealthy|\(28\))|\(28\) Operation timed out after (?<milliseconds>\d+)|(?:unhealthy|health).{0,60}(?:restart|kill)/,
 );
 const prefilling = pattern(
   [
@@ -137,7 +138,17 @@ export const misread: Signature = {
   source:
     'uvicorn access log; SGLang entrypoints/http_server.py health_generate; vLLM entrypoints; sgl-project/sglang#22511',
   whileServing: true,
-  patterns: [gaveUp, progress, serving, broken, unauthorised, notReady, healthGaveUp, prefilling],
+  patterns: [
+    gaveUp,
+    interrupted,
+    progress,
+    serving,
+    broken,
+    unauthorised,
+    notReady,
+    healthGaveUp,
+    prefilling,
+  ],
   looks: ['"GET /v1/models HTTP/1.1" 401 Unauthorized', 'server did not become ready within 600s'],
   match(view) {
     return unauthorised401(view) ?? (fails(view) ? undefined : (slowPrefill(view) ?? slowLoad(view)));
@@ -218,17 +229,18 @@ function slowPrefill(view: View): Match | undefined {
 }
 
 function slowLoad(view: View): Match | undefined {
-  const up = view.find(serving).filter(({ message }) => !message.includes('Uvicorn running'));
-  // Whoever ends a server that serves did not take its load for a hang.
-  const first = inOrder([gaveUp], view).find(
-    ({ node, line }) => !up.some((one) => one.node === node && one.line.line < line.line),
-  );
+  const waited = inOrder([gaveUp], view)[0];
+  const stopped = view.find(interrupted).find(({ stage }) => stage === 'weights');
+  const first = waited ?? stopped;
   const steps = view.find(progress);
   if (first === undefined || steps.length === 0) return undefined;
   const bars = steps.flatMap(({ groups }) => (groups['done'] === undefined ? [] : [Number(groups['done'])]));
   const moves = bars.length > 1 && Math.max(...bars) > Math.min(...bars);
-  const came = view.find(serving).length > 0;
-  if (!moves && !came && bars.length === 0) return undefined;
+  // What came up before was no slow load: somebody waits for something else.
+  const up = view.find(serving);
+  const came = up.some(({ line }) => line.at > first.line.at);
+  if (up.length > 0 && !came && first.side === undefined) return undefined;
+  if (!moves && !came && (bars.length === 0 || waited === undefined)) return undefined;
   return said(
     'slow-load-misread-as-hang',
     [first, ...steps.slice(-2)],
@@ -238,6 +250,6 @@ function slowLoad(view: View): Match | undefined {
       'Wait longer: a large model takes 10 to 20 minutes from a cold disk; let the limit follow the progress, as firstlight does.',
       'To make it faster: warm the page cache on every node (cat *.safetensors > /dev/null), or --load-format fastsafetensors.',
     ],
-    moves || came ? 0.84 : 0.66,
+    waited === undefined ? 0.56 : moves || came ? 0.84 : 0.66,
   );
 }

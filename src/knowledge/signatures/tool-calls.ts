@@ -72,15 +72,13 @@ export const toolCalls: Signature = {
     const broken = inOrder([cannotFind], view).find(({ message }) => !/[Ff]alling back/.test(message));
     if (broken !== undefined) return mismatched(view, [broken], 0.94);
     const left = inOrder([raw], view).filter(isAnswer);
-    const errors = inOrder([failed], view);
+    const errors = inOrder([failed], view).filter(
+      ({ message, line }) => /Error/.test(message) || /\bERROR\b/.test(line.text),
+    );
     const first = left[0] ?? errors[0];
     if (first === undefined) return undefined;
     if (errors.length > 0)
-      return mismatched(
-        view,
-        [...left.slice(0, 2), ...errors.slice(0, 2)],
-        left.length > 0 ? 0.9 : errors.some(({ message }) => /Error/.test(message)) ? 0.72 : 0.52,
-      );
+      return mismatched(view, [...left.slice(0, 2), ...errors.slice(0, 2)], left.length > 0 ? 0.9 : 0.72);
     // vLLM refuses tools without a parser, so raw marks mean a wrong one; SGLang lets them through.
     const parser = parserOf(view);
     if (parser === undefined && view.evidence.engine === 'sglang' && saysArguments(view))
