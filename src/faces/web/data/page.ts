@@ -40,6 +40,11 @@ export type Page = {
   readonly reading: boolean;
 };
 
+/** Whether this client may change anything: the server may only show, or its token may. */
+export function mayChange({ cluster }: Page): boolean {
+  return cluster !== undefined && !cluster.readOnly && cluster.scope === 'write';
+}
+
 /** Every so many events the state is kept, so that the slider need not fold from the start. */
 const SNAPSHOT = 2000;
 

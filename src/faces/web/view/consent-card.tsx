@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Event } from '../../../domain/event.ts';
 import { age, gib, gibNumber, list, plural, stopwatch } from '../../../domain/units.ts';
 import { answerConsent } from '../data/api.ts';
-import type { Page, PageStore } from '../data/page.ts';
+import { mayChange, type Page, type PageStore } from '../data/page.ts';
 
 type Asked = Extract<Event, { type: 'consent-asked' }>;
 type Step = Asked['steps'][number];
@@ -22,7 +22,8 @@ export function ConsentCard({
   const chosen = asked.steps.filter((step) => page.chosen.has(step.id));
   const nodes = [...new Set(asked.steps.map((step) => step.node))];
   const bytes = asked.steps.reduce((sum, step) => sum + step.target.bytes, 0);
-  const may = !page.cluster?.readOnly && !sending;
+  const replay = page.address.at !== undefined;
+  const may = mayChange(page) && !sending;
   const answer = (allowed: readonly Step[]): void => {
     setSending(true);
     const ids = allowed.map((step) => step.id);
@@ -34,7 +35,9 @@ export function ConsentCard({
   return (
     <section class="panel card wait-card" id="card" aria-labelledby="card-head">
       <div class="body">
-        <p class="small strong wait">◐ waiting for you · {stopwatch(page.now - Date.parse(asked.at))}</p>
+        <p class="small strong wait">
+          ◐ waiting for you{replay ? '' : ` · ${stopwatch(page.now - Date.parse(asked.at))}`}
+        </p>
         <h2 id="card-head" class="card-title" tabIndex={-1}>
           Stop {plural(asked.steps.length, 'thing')} on {list(nodes)} to free {gib(bytes)}?
         </h2>
@@ -46,29 +49,31 @@ export function ConsentCard({
       {asked.steps.map((step) => (
         <Row key={step.id} step={step} page={page} store={store} several={nodes.length > 1} />
       ))}
-      <div class="body ruled">
-        {nodes.map((node) => (
-          <Sum key={node} node={node} page={page} chosen={chosen} />
-        ))}
-        <p class="buttons">
-          <button
-            type="button"
-            class="main"
-            disabled={!may || chosen.length === 0}
-            onClick={() => answer(chosen)}
-          >
-            Allow {chosen.length} of {asked.steps.length}
-          </button>
-          <button type="button" disabled={!may} onClick={() => answer([])}>
-            End the run
-          </button>
-        </p>
-        <p class="small quiet">
-          Or in a terminal:{' '}
-          <code>firstlight up RECIPE --consent {asked.steps.map((step) => step.id).join(',')}</code>
-        </p>
-        {page.cluster?.readOnly && <p class="small wait">! this page is read-only: answer in the terminal</p>}
-      </div>
+      {!replay && (
+        <div class="body ruled">
+          {nodes.map((node) => (
+            <Sum key={node} node={node} page={page} chosen={chosen} />
+          ))}
+          <p class="buttons">
+            <button
+              type="button"
+              class="main"
+              disabled={!may || chosen.length === 0}
+              onClick={() => answer(chosen)}
+            >
+              Allow {chosen.length} of {asked.steps.length}
+            </button>
+            <button type="button" disabled={!may} onClick={() => answer([])}>
+              End the run
+            </button>
+          </p>
+          <p class="small quiet">
+            Or in a terminal:{' '}
+            <code>firstlight up RECIPE --consent {asked.steps.map((step) => step.id).join(',')}</code>
+          </p>
+          {!mayChange(page) && <p class="small wait">! this page is read-only: answer in the terminal</p>}
+        </div>
+      )}
     </section>
   );
 }
@@ -95,10 +100,11 @@ function Row({
   return (
     <div class="consent-row ruled">
       <input
+        hidden={page.address.at !== undefined}
         type="checkbox"
         id={id}
         checked={page.chosen.has(step.id)}
-        disabled={page.cluster?.readOnly}
+        disabled={!mayChange(page)}
         aria-describedby={`${id}-what`}
         onChange={toggle}
       />

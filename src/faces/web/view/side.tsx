@@ -4,8 +4,9 @@ import type { Finding } from '../../../domain/finding.ts';
 import type { AttemptState } from '../../../domain/run-state.ts';
 import { edit, STAGE_WORDS } from '../../../domain/run-words.ts';
 import { plural, stopwatch } from '../../../domain/units.ts';
+import { HERE_NOW } from '../data/address.ts';
 import { operate } from '../data/api.ts';
-import type { Page, PageStore } from '../data/page.ts';
+import { mayChange, type Page, type PageStore } from '../data/page.ts';
 import { Chat } from './chat.tsx';
 import { ConsentCard } from './consent-card.tsx';
 import { Glyph } from './glyph.tsx';
@@ -29,11 +30,9 @@ export function Side({ page, store }: Props): JSX.Element {
           </div>
         </section>
       )}
-      {shown.asked && page.address.at === undefined && (
-        <ConsentCard page={page} store={store} asked={shown.asked} />
-      )}
+      {shown.asked && <ConsentCard page={page} store={store} asked={shown.asked} />}
       {open && <FindingCard finding={open} attempt={current} store={store} page={page} />}
-      {shown.serving && page.address.at === undefined && !page.cluster?.readOnly && (
+      {shown.serving && page.address.at === undefined && mayChange(page) && (
         <Chat model={shown.serving.model} />
       )}
       {!shown.serving && !shown.asked && <Steps page={page} />}
@@ -298,7 +297,7 @@ function Owed({ page, store }: Props): JSX.Element | null {
   const list = owed.length > 0 ? owed : stopped;
   if (list.length === 0) return null;
   const nodes = [...new Set(list.map((one) => one.node))].join(', ');
-  const may = page.address.at === undefined && !page.cluster?.readOnly && page.shown.ended !== undefined;
+  const may = page.address.at === undefined && mayChange(page) && page.shown.ended !== undefined;
   return (
     <section class="panel" aria-labelledby="owed-head">
       <div class="body">
@@ -326,9 +325,10 @@ function Owed({ page, store }: Props): JSX.Element | null {
                 class="main"
                 onClick={() => {
                   setAsking(false);
-                  void store.attempt(() =>
-                    page.shown.serving ? operate('down', { restore: true }) : operate('restore', {}),
-                  );
+                  void store.attempt(async () => {
+                    await (page.shown.serving ? operate('down', { restore: true }) : operate('restore', {}));
+                    store.go(HERE_NOW);
+                  });
                 }}
               >
                 Give back {plural(list.length, 'thing')}

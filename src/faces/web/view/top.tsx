@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { stopwatch, when } from '../../../domain/units.ts';
 import { HERE_NOW } from '../data/address.ts';
-import type { Page, PageStore } from '../data/page.ts';
+import { mayChange, type Page, type PageStore } from '../data/page.ts';
 import { toggleTheme } from './theme.ts';
 
 /** The header: whose cluster, which run, and how fresh all this is. */
@@ -86,5 +86,5 @@ function Pill({ page, store }: { readonly page: Page; readonly store: PageStore 
     );
   const ended = page.live.ended !== undefined && page.address.run !== undefined;
   const word = state === 'connecting' ? 'connecting' : ended ? 'ended' : 'live';
-  return <span class="pill">{page.cluster?.readOnly ? `${word} · read-only` : word}</span>;
+  return <span class="pill">{page.cluster && !mayChange(page) ? `${word} · read-only` : word}</span>;
 }
