@@ -6,6 +6,8 @@ export type LookRequest = {
   readonly memoryOnly?: boolean;
   /** The model's folder to look into, or undefined without a recipe. */
   readonly modelPath: string | undefined;
+  /** Read the headers of its safetensors files too: every tensor's size, for an exact fit. */
+  readonly modelHeaders?: boolean;
   /** Which runtime is asked for the images; docker where none is named. */
   readonly runtime?: 'docker' | 'podman';
   /** Images and programs to look for, by engine. */

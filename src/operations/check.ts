@@ -16,7 +16,7 @@ export const check: Operation<typeof inputs.check> = {
     const started = world.clock.now();
     const file = input.recipe === undefined ? undefined : readRecipe(input.recipe);
     const nodes = file === undefined ? world.cluster.nodes : chooseNodes(world.cluster, file.recipe);
-    const facts = await look(world, nodes, file?.recipe);
+    const facts = await look(world, nodes, file?.recipe, { modelHeaders: file !== undefined });
     const milliseconds = world.clock.now() - started;
     const planned =
       file === undefined || facts.some((node) => !node.reached)

@@ -8,11 +8,13 @@ import { fitOf } from '../planning/fit/fit.ts';
 import { fitInputOf } from '../planning/fit/from-recipe.ts';
 import type { FitInput } from '../planning/fit/input.ts';
 import { readSettings } from '../planning/fit/settings.ts';
+import { keyOf, learnedFor } from '../planning/learned.ts';
 import { modelAt } from './fit-model.ts';
 import { hostKeyError } from './host-key-error.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';
 import type { Answer, Operation } from './operation.ts';
+import { remembered } from './remembered.ts';
 import type { World } from './world.ts';
 
 type Input = z.output<typeof inputs.fit>;
@@ -83,14 +85,17 @@ async function onCluster(input: Input, world: World): Promise<FitInput> {
     );
   const { recipe } = readRecipe(input.recipe);
   const nodes = chooseNodes(world.cluster, recipe);
-  const facts = await look(world, nodes, recipe);
+  const facts = await look(world, nodes, recipe, { modelHeaders: true });
   for (const node of facts) {
     if (node.reached) continue;
     const error = hostKeyError(node.failure);
     if (error !== undefined) throw error;
   }
   const { settings, data } = readSettings(input.set);
-  const from = fitInputOf({ nodes, facts, recipe, engine: input.engine ?? recipe.engines[0] ?? 'sglang' });
+  const engine = input.engine ?? recipe.engines[0] ?? 'sglang';
+  const memories = remembered(world);
+  const learned = nodes.flatMap(({ name }) => learnedFor(memories, keyOf(recipe, engine, name, facts)));
+  const from = fitInputOf({ nodes, facts, recipe, engine, learned });
   return {
     ...from,
     layout: {

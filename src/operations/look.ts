@@ -16,8 +16,11 @@ export async function look(
   world: Eyes,
   nodes: readonly Node[],
   recipe: Recipe | undefined,
+  more: Pick<LookRequest, 'modelHeaders'> = {},
 ): Promise<readonly NodeFacts[]> {
-  return Promise.all(nodes.map((node) => lookAt(world, node, requestFor(nodes, node, recipe))));
+  return Promise.all(
+    nodes.map((node) => lookAt(world, node, { ...requestFor(nodes, node, recipe), ...more })),
+  );
 }
 
 /** Looks at memory and who holds it alone; all else is unknown. */

@@ -9,6 +9,7 @@ import { plan as decide } from '../planning/plan.ts';
 import { hostKeyError } from './host-key-error.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';
+import { remembered } from './remembered.ts';
 import type { Operation } from './operation.ts';
 import type { World } from './world.ts';
 
@@ -32,6 +33,7 @@ export function planFor(
     facts,
     sudo: Object.fromEntries(nodes.map((node) => [node.name, true])),
     replace,
+    remembered: remembered(world),
   });
 }
 
@@ -44,7 +46,7 @@ export const planOperation: Operation<typeof inputs.plan> = {
   async run(input, world) {
     const file = readRecipe(input.recipe);
     const nodes = chooseNodes(world.cluster, file.recipe);
-    const facts = await look(world, nodes, file.recipe);
+    const facts = await look(world, nodes, file.recipe, { modelHeaders: true });
     for (const node of facts) {
       if (node.reached) continue;
       const error = hostKeyError(node.failure);

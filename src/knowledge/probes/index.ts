@@ -1,4 +1,4 @@
-import { type Fact, known, type ReachedFacts, valueIf } from '../../domain/facts.ts';
+import { type Fact, known, type ModelFacts, type ReachedFacts, valueIf } from '../../domain/facts.ts';
 import type { LookRequest, Probe, ProbeOutput } from '../../domain/probe.ts';
 import { type EngineName, softwareOf } from '../../domain/recipe.ts';
 import { assign } from './assign.ts';
@@ -11,6 +11,7 @@ import { hostProbe, parseHost } from './host.ts';
 import { interfacesProbe, parseInterfaces } from './interfaces.ts';
 import { meminfoProbe, parseMeminfo } from './meminfo.ts';
 import { modelFolderProbe, parseModelFolder } from './model-folder.ts';
+import { modelHeadersProbe, parseModelHeaders } from './model-headers.ts';
 import { ownNameProbe, parseOwnName } from './own-name.ts';
 import { ownRecordsProbe, parseOwnRecords } from './own-records.ts';
 import { parsePorts, plainPort } from './ports.ts';
@@ -34,6 +35,7 @@ export function probesFor(request: LookRequest): Probe[] {
     rdmaProbe,
     disksProbe,
     ...(request.modelPath === undefined ? [] : [modelFolderProbe]),
+    ...(asksHeaders(request) ? [modelHeadersProbe] : []),
     ...(askedImages(request).length + askedPrograms(request).length > 0 ? [enginesProbe] : []),
     sudoProbe,
     ownRecordsProbe,
@@ -114,7 +116,7 @@ export function assembleFacts(input: {
     disks: parseDisks(of(disksProbe), request.modelPath),
     ...(request.modelPath === undefined
       ? {}
-      : { model: parseModelFolder(of(modelFolderProbe), request.modelPath) }),
+      : { model: modelOf(outputs, request.modelPath, asksHeaders(request)) }),
     engines:
       outputs.has(enginesProbe.name) || askedImages(request).length + askedPrograms(request).length > 0
         ? parseEngines(of(enginesProbe), request)
@@ -124,6 +126,20 @@ export function assembleFacts(input: {
     owed: map(own, ({ owed }) => owed),
     lock: own.known ? own.value.lock : own,
   };
+}
+
+function asksHeaders(request: LookRequest): boolean {
+  return request.modelPath !== undefined && request.modelHeaders === true;
+}
+
+function modelOf(
+  outputs: ReadonlyMap<string, ProbeOutput>,
+  path: string,
+  headers: boolean,
+): Fact<ModelFacts> {
+  const model = parseModelFolder(outputs.get(modelFolderProbe.name), path);
+  if (!headers || !model.known || !model.value.present) return model;
+  return known({ ...model.value, tensors: parseModelHeaders(outputs.get(modelHeadersProbe.name)) });
 }
 
 function map<From, To>(fact: Fact<From>, change: (value: From) => To): Fact<To> {

@@ -1,0 +1,96 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { readModel } from '../../src/files/model-folder.ts';
+import { modelHeadersProbe, parseModelHeaders } from '../../src/knowledge/probes/model-headers.ts';
+import { modelAt } from '../../src/operations/fit-model.ts';
+import { writeShard, writeSmallModel } from './shards.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'firstlight-headers-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+const folder = join(root, "a model's folder");
+writeSmallModel(folder);
+const TOTAL = 128_000 * 2 + 2 * (8192 * 2 + 4096 * 2 + 16_384 * 2 + 128) + 8192 + 6144;
+
+type Shell = readonly [string, ...string[]];
+
+function probe(shell: Shell, path: string) {
+  const [program, ...args] = shell;
+  const ran = spawnSync(program, [...args, '-s'], {
+    input: `R=\nLC_ALL=C\nexport LC_ALL\nFL_MODEL='${path.replace(/'/g, "'\\''")}'\n(\n${modelHeadersProbe.script}\n) </dev/null\n`,
+    encoding: 'utf8',
+  });
+  expect(ran.stderr).toBe('');
+  return parseModelHeaders({
+    code: ran.status ?? 1,
+    stdout: ran.stdout,
+    stderr: ran.stderr,
+    timedOut: false,
+  });
+}
+
+const shells: readonly { readonly shell: Shell }[] = [
+  { shell: ['dash'] },
+  { shell: ['bash'] },
+  { shell: ['busybox', 'sh'] },
+];
+
+describe.each(shells.filter(({ shell }) => spawnSync(shell[0], ['--help']).error === undefined))(
+  'the probe of the headers, with $shell',
+  ({ shell }) => {
+    test('adds up every tensor, a layer’s experts under one name', () => {
+      const found = probe(shell, folder);
+      if (!found.known) throw new Error(found.why);
+      expect(found.value.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(TOTAL);
+      expect(found.value).toContainEqual({
+        name: 'model.layers.1.mlp.experts.up_proj.weight',
+        bytes: 32_768,
+      });
+    });
+
+    test('does not pass a copy that is cut for a small model', () => {
+      const cut = join(root, `cut-${shell[0]}`);
+      writeShard(cut, 'a.safetensors', { 'model.embed_tokens.weight': 100 });
+      writeShard(cut, 'b.safetensors', { 'lm_head.weight': 100 });
+      truncateSync(join(cut, 'b.safetensors'), 12);
+      expect(probe(shell, cut)).toMatchObject({
+        known: false,
+        why: expect.stringContaining('b.safetensors'),
+      });
+    });
+
+    test('says so where there are no such files', () => {
+      expect(probe(shell, join(root, 'nowhere')).known).toBe(false);
+    });
+  },
+);
+
+test('a folder here is read the same way, and its headers go before the index', () => {
+  writeFileSync(
+    join(folder, 'model.safetensors.index.json'),
+    JSON.stringify({ metadata: { total_size: 999 }, weight_map: {} }),
+  );
+  const model = modelAt(folder, undefined);
+  expect(model.fileBytes).toBe(TOTAL);
+  expect(model.rule).toMatch(/headers/);
+  const at = (place: string | number) =>
+    model.groups.filter((group) => group.place === place).reduce((sum, { bytes }) => sum + bytes, 0);
+  expect(at('mtp')).toBe(8192);
+  expect(at('vision')).toBe(6144);
+  expect(at('first')).toBe(128_000);
+  expect(at(1)).toBe(8192 * 2 + 4096 * 2 + 16_384 * 2 + 128);
+});
+
+test('a shard that cannot be read leaves the index, and says so', () => {
+  const cut = join(root, 'part');
+  writeSmallModel(cut);
+  truncateSync(join(cut, 'model-00002-of-00002.safetensors'), 20);
+  writeFileSync(
+    join(cut, 'model.safetensors.index.json'),
+    JSON.stringify({ metadata: { total_size: TOTAL }, weight_map: {} }),
+  );
+  expect(readModel(cut, undefined)).toMatchObject({ headers: undefined, indexBytes: TOTAL });
+  expect(modelAt(cut, undefined).rule).toMatch(/safetensors index/);
+});
