@@ -20,6 +20,7 @@ describe('the lock on the nodes', () => {
   let a: FarHost;
   let b: FarHost;
   let hosts: readonly Host[];
+  let gone: Host;
   const folder = (host: FarHost) => join(host.folder, 'tmp/firstlight.lock');
   const take = (run: string, these = hosts) =>
     takeLock(these, { run, owner: `me (run ${run})` }, { signal: never });
@@ -45,10 +46,12 @@ describe('the lock on the nodes', () => {
       { name: 'a', host: a },
       { name: 'b', host: b },
     ];
-    hosts = openHosts(clusterOf(far, key, nodes), {
+    const all = openHosts(clusterOf(far, key, [...nodes, { name: 'gone', port: 1 }]), {
       secrets: secretsOf(),
       socketFolder: join(far.folder, 's'),
-    }).all;
+    });
+    hosts = nodes.map(({ name }) => all.of(name));
+    gone = all.of('gone');
   });
   afterAll(async () => {
     await endMasters(join(far.folder, 's'));
@@ -145,6 +148,15 @@ describe('the lock on the nodes', () => {
     await first.release();
     expect(existsSync(folder(a))).toBe(true);
     if (second.kind === 'held') await second.release();
+  });
+
+  it('is held on the others where one does not answer, and keeps a second one out there', async () => {
+    const first = await take('1', [...hosts, gone]);
+    expect(first.kind).toBe('held');
+    expect([existsSync(folder(a)), existsSync(folder(b))]).toEqual([true, true]);
+    expect(await take('2', [gone, ...hosts])).toMatchObject({ kind: 'held-by' });
+    if (first.kind === 'held') await first.release();
+    expect([existsSync(folder(a)), existsSync(folder(b))]).toEqual([false, false]);
   });
 
   it('counts one host under two names once', async () => {
