@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { NodeFacts } from './facts.ts';
 import type { Finding, Stage } from './finding.ts';
 import type { GuardRecord } from './guard.ts';
+import type { MemoryMeasured } from './memory-measured.ts';
 import type { Plan, StepTarget, Undo } from './plan.ts';
 import type { EngineName, RecipeEdit } from './recipe.ts';
 
@@ -112,6 +113,12 @@ export type EventBody =
       readonly node: string;
       readonly rank: number;
       readonly guard: GuardRecord;
+    }
+  | {
+      /** What a rank took of memory: the plans to come use it. */
+      readonly type: 'memory-measured';
+      readonly attempt: number;
+      readonly measured: MemoryMeasured;
     }
   | ({ readonly type: 'finding'; readonly attempt: number } & Finding)
   | {

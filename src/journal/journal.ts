@@ -1,4 +1,4 @@
-import type { Event, EventBody } from '../domain/event.ts';
+import type { Event, EventBody, EventType } from '../domain/event.ts';
 
 export type RunSummary = {
   readonly run: string;
@@ -16,6 +16,8 @@ export interface Journal {
   /** Events after that one, in order; `limit` at most. */
   read(run: string, afterSeq?: number, limit?: number): readonly Event[];
   runs(): readonly RunSummary[];
+  /** Events of one type over all runs, the newest first. */
+  newest<Type extends EventType>(type: Type, most: number): readonly Extract<Event, { type: Type }>[];
   /** Number of the newest run; undefined before the first. */
   latest(): string | undefined;
   /** Number of a run's newest event; 0 where it has none. */

@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type Database from 'libsql';
-import { type Event, type EventBody, parseEvent } from '../domain/event.ts';
+import { type Event, type EventBody, type EventType, parseEvent } from '../domain/event.ts';
 import { UserError } from '../domain/user-error.ts';
 import type { Journal, RunSummary } from './journal.ts';
 import { appendLines, logPath, readBytes, readLines } from './rank-logs.ts';
@@ -86,6 +86,15 @@ class SqliteJournal implements Journal {
       startedAt: text(row, 'started_at'),
       events: number(row, 'events'),
     }));
+  }
+
+  newest<Type extends EventType>(type: Type, most: number): readonly Extract<Event, { type: Type }>[] {
+    const select = this.#database.prepare('SELECT json FROM events WHERE type = ? ORDER BY at DESC LIMIT ?');
+    const isOne = (event: Event): event is Extract<Event, { type: Type }> => event.type === type;
+    return select
+      .all(type, most)
+      .map((row) => parseEvent(text(row, 'json')))
+      .filter(isOne);
   }
 
   subscribe(listener: (event: Event) => void): () => void {
@@ -179,6 +188,7 @@ function prepareTables(database: Database.Database, path: string): void {
   if (application !== APPLICATION) {
     if (tables > 0) throw foreign(path, 'is the database of another program');
     database.exec(TABLES);
+    database.exec(INDEX);
     return;
   }
   if (version > VERSION)
@@ -187,8 +197,11 @@ function prepareTables(database: Database.Database, path: string): void {
       `the journal ${path} was written by a newer firstlight (format ${version}, this one reads ${VERSION})`,
       `Use the newer firstlight. ${ELSEWHERE}`,
     );
+  // A journal of an earlier version has none yet.
+  database.exec(INDEX);
 }
 
+const INDEX = 'CREATE INDEX IF NOT EXISTS events_by_type ON events (type, at)';
 const TABLES = `
   CREATE TABLE runs (number INTEGER PRIMARY KEY AUTOINCREMENT, started_at TEXT NOT NULL);
   CREATE TABLE events (

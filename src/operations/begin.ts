@@ -55,6 +55,7 @@ function watched(journal: Journal, started: (run: string) => void): Journal {
     },
     read: (run, afterSeq, limit) => journal.read(run, afterSeq, limit),
     runs: () => journal.runs(),
+    newest: (type, most) => journal.newest(type, most),
     latest: () => journal.latest(),
     lastSeq: (run) => journal.lastSeq(run),
     subscribe: (listener) => journal.subscribe(listener),

@@ -22,6 +22,7 @@ import { prove } from './bring-up/prove.ts';
 import { unreached } from './bring-up/unreached.ts';
 import type { RunEnd } from './in-run.ts';
 import { awaitMemory, memoryTargets, settlingTargets } from './memory-back.ts';
+import { remembered } from './remembered.ts';
 import { stopRanks } from './stop-ranks.ts';
 import { tellLook } from './tell-look.ts';
 
@@ -122,6 +123,7 @@ function planNow(up: BringUp, progress: Progress, facts: readonly NodeFacts[]): 
     sudo: Object.fromEntries(nodes.map((node) => [node.name, !progress.rootless.has(node.name)])),
     evicted: progress.evicted,
     replace: input.replace,
+    remembered: remembered(world),
   });
 }
 

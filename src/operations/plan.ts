@@ -9,8 +9,8 @@ import { plan as decide } from '../planning/plan.ts';
 import { hostKeyError } from './host-key-error.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';
-import { remembered } from './remembered.ts';
 import type { Operation } from './operation.ts';
+import { remembered } from './remembered.ts';
 import type { World } from './world.ts';
 
 /** What `up` would do now, from what was just seen; pure but for its arguments. */

@@ -4,6 +4,7 @@ import type { NodeMemoryPlan } from '../domain/plan.ts';
 import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { gib, plural, thousands } from '../domain/units.ts';
 import { chooseHolders } from './choose-holders.ts';
+import { keyOf, learnedFor, type Remembered } from './learned.ts';
 import { isUnified, knownModel, type Need, needOf, type Room, roomOf } from './need.ts';
 import { leftovers, rankNameOf, reachedOf } from './our-ranks.ts';
 
@@ -72,6 +73,8 @@ export function allocate(input: {
   readonly facts: readonly NodeFacts[];
   readonly recipe: Recipe;
   readonly engine: EngineName;
+  /** What earlier runs measured. */
+  readonly remembered?: readonly Remembered[] | undefined;
   /** Nodes whose rank runs already: nothing is to be made room for there. */
   readonly settled: ReadonlySet<string>;
   /** Names of our own ranks that will be stopped before the launch. */
@@ -87,7 +90,15 @@ export function allocate(input: {
     const need =
       there === undefined
         ? { why: 'it was not reached' }
-        : needOf({ recipe, engine, model, at, unified: isUnified(there), totalBytes: totalOf(there) });
+        : needOf({
+            recipe,
+            engine,
+            model,
+            at,
+            unified: isUnified(there),
+            totalBytes: totalOf(there),
+            learned: learnedFor(input.remembered ?? [], keyOf(recipe, engine, node.name, facts)),
+          });
     const room = there === undefined ? { why: 'it was not reached' } : roomOf(there, recipe, engine);
     const known = 'why' in need || 'why' in room || there === undefined ? undefined : { need, room, there };
     const why = 'why' in need ? need.why : 'why' in room ? room.why : '';

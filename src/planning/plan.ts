@@ -9,6 +9,7 @@ import { clearPhase } from './clear.ts';
 import { hostBlockers, portsInTheWay } from './host-blockers.ts';
 import { servicesOf } from './launch.ts';
 import { layoutBlockers } from './layout-blockers.ts';
+import type { Remembered } from './learned.ts';
 import { memoryFraction } from './memory-fraction.ts';
 import { aliveRanks, type Ours, ourRanks, rankNameOf, reachedOf } from './our-ranks.ts';
 import { stillHeldSentence } from './still-held.ts';
@@ -31,6 +32,8 @@ export type PlanInput = {
   readonly evicted?: ReadonlySet<string>;
   /** Ranks of an older form of this recipe may be stopped. */
   readonly replace: boolean;
+  /** What earlier runs measured of memory: it goes before what is predicted. */
+  readonly remembered?: readonly Remembered[];
 };
 
 /**
@@ -49,6 +52,7 @@ export function plan(input: PlanInput): Plan {
   const ports = portsInTheWay({ ...common, ours: busyWithOurs(facts, ours, recipe) });
   const allocation = allocate({
     ...common,
+    remembered: input.remembered,
     settled: new Set([...ours.kept.values()].map(({ node }) => node)),
     leaving: new Set([...ours.strays, ...ours.toReplace].map(({ record }) => record.name)),
     alsoGoing: (node) => (ports.going.get(node) ?? []).map(({ holder }) => holder),

@@ -21,6 +21,7 @@ function memoryJournal(): Journal {
     read: (run, afterSeq = 0, limit = events.length) =>
       events.filter((event) => event.run === run && event.seq > afterSeq).slice(0, limit),
     runs: () => [],
+    newest: () => [],
     lastSeq: (run) => events.filter((event) => event.run === run).length,
     latest: () => (runs === 0 ? undefined : String(runs)),
     subscribe(listener) {

@@ -67,6 +67,8 @@ function textOf(event: Event, state: RunState): string | undefined {
       return stage(event, state);
     case 'rank-ended':
       return `${rank(event)} ended${event.code === undefined ? '' : ` with ${event.code}`}${event.requested ? ', as asked' : ''}`;
+    case 'memory-measured':
+      return undefined;
     case 'guard':
       return guard(event, state);
     case 'finding': {

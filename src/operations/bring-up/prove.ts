@@ -7,6 +7,7 @@ import { sentences } from '../../domain/units.ts';
 import { markServing } from '../../remote/rank-runner.ts';
 import { followAttempt } from '../follow.ts';
 import type { RunEnd } from '../in-run.ts';
+import { measureMemory } from '../measure-memory.ts';
 import { networkInUse } from '../network-in-use.ts';
 import { type Verified, verify } from '../verify.ts';
 import { cure } from './cure.ts';
@@ -45,6 +46,8 @@ export async function prove(up: BringUp, progress: Progress, launched: Launched)
     recorder.emit({ type: 'finding', attempt, ...finding });
     return ended(notServing(sentences(sentences(finding.title, sentence), finding.advice[0])));
   }
+  if (followed.kind === 'failed' || followed.kind === 'serving')
+    measureMemory(recorder, attempt, followed.evidence, followed.kind === 'serving');
   if (followed.kind === 'failed') return cure(up, { ...progress, pending }, services, followed.evidence);
 
   const head = services.find((service) => service.rank === 0);
