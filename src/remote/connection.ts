@@ -4,6 +4,7 @@ import { classify, failureOf, type Symptom as Seen } from './classify.ts';
 import { fetchHostKey } from './host-key.ts';
 import { askJump, keyWithPassphrase } from './key-trouble.ts';
 import { type Limit, limitTo, pause, Shared } from './limit.ts';
+import { masterAlive } from './master-alive.ts';
 import { type Place, placeOf } from './place.ts';
 import { runLocal } from './ssh-child.ts';
 import type { Link, LinkOptions } from './ssh-config.ts';
@@ -76,9 +77,14 @@ export class Connection {
   }
 
   async #check(signal: AbortSignal): Promise<boolean> {
-    const { code } = await runLocal(this.argv(['-O', 'check']), { signal, timeoutMs: 5000 });
-    if (code === 0) this.#openAt = performance.now();
-    return code === 0;
+    const told = await masterAlive(this.link.socket);
+    signal.throwIfAborted();
+    const open =
+      told === 'unclear'
+        ? (await runLocal(this.argv(['-O', 'check']), { signal, timeoutMs: 5000 })).code === 0
+        : told === 'alive';
+    if (open) this.#openAt = performance.now();
+    return open;
   }
 
   async #start(signal: AbortSignal): Promise<Unreachable | undefined> {

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { script } from '../../src/domain/command.ts';
 import type { Host } from '../../src/remote/host.ts';
+import { masterAlive } from '../../src/remote/master-alive.ts';
 import { openHosts } from '../../src/remote/open-hosts.ts';
 import { runProbes } from '../../src/remote/run-probes.ts';
 import { endMasters, type FarSide, farSide, never, secretsOf } from '../pretend/far-side.ts';
@@ -77,6 +78,12 @@ describe.skipIf(!existsSync(SSHD))('with OpenSSH’s own server', () => {
         }),
       ),
     );
+  });
+
+  it('tells by its socket that its master lives', async () => {
+    const sockets = readdirSync(join(far.folder, 's')).filter((name) => /^[0-9a-f]{16}$/.test(name));
+    expect(sockets).toHaveLength(1);
+    expect(await masterAlive(join(far.folder, 's', sockets[0] ?? ''))).toBe('alive');
   });
 
   it('runs probes, and dials', async () => {
