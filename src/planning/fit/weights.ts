@@ -16,19 +16,21 @@ export function rankWeights(
   draft: Draft,
 ): { readonly bytes: number; readonly rules: readonly string[] } {
   const { model, engine, memory } = input;
+  const { architecture } = model;
   const rules: string[] = [];
+  const padded = architecture === undefined ? 1 : kernelPadding(architecture, input);
+  const expanded = expandedScales(input);
+  const experts = padded * (expanded ? 1 + 2 / 128 : 1);
   let bytes = 0;
   for (const group of model.groups) {
     if (!isLoaded(group, stage, draft, input)) continue;
-    bytes += (group.bytes * padding(group, input)) / divisor(group, input);
+    bytes += (group.bytes * (group.kind === 'experts' ? experts : 1)) / divisor(group, input);
   }
-  const model_ = model.architecture;
-  const padded = model_ === undefined ? 1 : kernelPadding(model_, input);
   if (padded > 1)
     rules.push(`experts are padded for the four-bit kernel to ${padded.toFixed(3)} times their size`);
   if (expandedScales(input))
     rules.push('FP8 experts on the Marlin path keep a scale per 128 inputs, 1.6 % more');
-  const rotary = engine === 'vllm' && model_ !== undefined ? rotaryBytes(model_) : 0;
+  const rotary = engine === 'vllm' && architecture !== undefined ? rotaryBytes(architecture) : 0;
   if (rotary > 0.01 * GIB)
     rules.push(`${(rotary / GIB).toFixed(2)} GiB of rotary angles, which vLLM keeps as a table`);
   const host = engine === 'sglang' && memory.unified ? SGLANG_HOST_BYTES : 0;
@@ -72,13 +74,6 @@ function divisor(group: WeightGroup, { layout, model, engine }: FitInput): numbe
     default:
       return tensor;
   }
-}
-
-function padding(group: WeightGroup, input: FitInput): number {
-  if (group.kind !== 'experts') return 1;
-  const { architecture } = input.model;
-  const padded = architecture === undefined ? 1 : kernelPadding(architecture, input);
-  return padded * (expandedScales(input) ? 1 + 2 / 128 : 1);
 }
 
 /** FORMULAS 2: kernels for MXFP4 want 128 columns of each expert per tensor rank, whoever holds it, and 256 of the width. */
