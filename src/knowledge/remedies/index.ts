@@ -8,12 +8,22 @@ import { gidIndex } from './gid-index.ts';
 import { launchAnew } from './launch-anew.ts';
 import { lookAgain } from './look-again.ts';
 import { lessMemory, moreMemory } from './memory-fraction.ts';
+import { moreTime } from './more-time.ts';
+import { noSpeculation } from './no-speculation.ts';
+import { offlineHub } from './offline-hub.ts';
+import { otherAttention } from './other-attention.ts';
+import { tensorThatDivides, wholeExperts } from './other-layout.ts';
 import { otherPort } from './other-port.ts';
 import { overSockets } from './over-sockets.ts';
 import { ownArguments } from './own-arguments.ts';
+import { ownCaches } from './own-caches.ts';
+import { reasoningParser, toolParser } from './parser-of-model.ts';
+import { provenKernels, unforcedKernels } from './proven-kernels.ts';
 import { rayMemoryMonitorOff } from './ray-memory-monitor-off.ts';
 import type { Remedy } from './remedy.ts';
+import { rightValue } from './right-value.ts';
 import { shorterContext } from './shorter-context.ts';
+import { toolkitPtxas } from './toolkit-ptxas.ts';
 import { tuneApart } from './tune-apart.ts';
 import { useNodeAddresses } from './use-node-addresses.ts';
 import { withoutNcclFiles } from './without-nccl-files.ts';
@@ -25,7 +35,20 @@ export const remedies: readonly Remedy[] = [
   lookAgain,
   launchAnew,
   otherPort,
+  rightValue,
   dropFlag,
+  toolkitPtxas,
+  offlineHub,
+  moreTime,
+  ownCaches,
+  reasoningParser,
+  toolParser,
+  unforcedKernels,
+  otherAttention,
+  wholeExperts,
+  tensorThatDivides,
+  provenKernels,
+  noSpeculation,
   fewerSequences,
   shorterContext,
   moreMemory,

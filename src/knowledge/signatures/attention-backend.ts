@@ -19,7 +19,7 @@ export const attentionBackend = lineSignature({
     ),
     pattern(
       ['supported backend', 'to specify the backend'],
-      /(?:only supported backends?|supported backends? (?:on|are|is)).*(?:--attention-backend (?<meant>\w+))|use --attention-backend (?<use>\w+)(?: or --attention-backend \w+)* to specify the backend/,
+      /(?:only supported backends?|supported backends? (?:on|are|is)).*?(?:--attention-backend (?<meant>\w+))|use --attention-backend (?<use>\w+)(?: or --attention-backend \w+)* to specify the backend/,
     ),
     pattern(
       ['attention backend', 'Attention backend', 'AttentionBackend'],
