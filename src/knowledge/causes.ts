@@ -115,7 +115,7 @@ const LIST: Readonly<Record<Family, readonly Row[]>> = {
     ['gpu-not-visible-in-container', 'person', 'rank', 'The rank sees no GPU.'],
     ['container-lost-gpu-access', 'firstlight', 'rank', 'A running container lost the GPU that it had.'],
     ['docker-group-missing', 'person', 'rank', 'The user may not talk to docker.'],
-    ['cache-directory-not-writable', 'person', 'rank', 'A cache folder belongs to another user.'],
+    ['cache-directory-not-writable', 'firstlight', 'rank', 'A cache folder belongs to another user.'],
     ['env-file-crlf-or-bom', 'person', 'launcher', 'A file of variables has line ends or marks of Windows in it.'],
     ['clock-skew', 'person', 'rank', 'A node\'s clock is so wrong that certificates seem invalid.'],
   ],
