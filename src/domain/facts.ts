@@ -97,6 +97,8 @@ export type Gpu = {
   readonly driver: string;
   /** What nvidia-smi printed as memory of a GPU that has none of its own: to be told, never to be planned with. */
   readonly printed?: { readonly totalBytes: number; readonly freeBytes: Fact<number> };
+  /** How hard it works; absent where nvidia-smi told none of it. */
+  readonly heat?: GpuHeat;
   /** Present where MIG is on: its instances, which alone take work. */
   readonly mig?: Fact<readonly MigInstance[]>;
 };
@@ -104,6 +106,14 @@ export type Gpu = {
 export type MigInstance = { readonly profile: string; readonly uuid: string };
 
 /** What keeps nvidia-smi from telling all. */
+/** What nvidia-smi tells of a GPU at this moment; a figure that it has not for this GPU is absent. */
+export type GpuHeat = {
+  readonly usePercent?: number;
+  readonly celsius?: number;
+  readonly watts?: number;
+  readonly megahertz?: number;
+};
+
 export type GpuTrouble = {
   readonly kind:
     | 'no-tool'

@@ -2,6 +2,7 @@ import {
   type DriverFacts,
   type Fact,
   type Gpu,
+  type GpuHeat,
   type GpuTrouble,
   known,
   type MigInstance,
@@ -35,6 +36,7 @@ case $out in
   *'[N/A], [N/A],'* | *'[Not Supported], [Not Supported],'*)
     tagged addressing "$(smi --query-gpu=index,addressing_mode --format=csv,noheader)" ;;
 esac
+[ "$rc" = 0 ] && tagged heat "$(smi --query-gpu=index,utilization.gpu,temperature.gpu,power.draw,clocks.sm --format=csv,noheader,nounits)"
 case $out in *', Enabled, '*) tagged list "$(smi -L)" ;; esac
 echo end
 `,
@@ -83,6 +85,7 @@ export function parseGpuLook(output: ProbeOutput | undefined): GpuLook {
     }),
   );
   const instances = instancesFrom(of('list'));
+  const heats = heatFrom(of('heat'));
   const gpus = of('gpu').flatMap((line) => {
     const row = cellsOf(line);
     const index = wholeNumber(row?.cells[0]);
@@ -91,6 +94,7 @@ export function parseGpuLook(output: ProbeOutput | undefined): GpuLook {
     return [
       {
         ...toGpu(row.cells, index, addressing.get(String(index)), migOn),
+        ...(heats.has(index) ? { heat: heats.get(index) ?? {} } : {}),
         ...(migOn
           ? { mig: instances.get(row.cells[1] ?? '') ?? unknown('nvidia-smi -L did not list its instances') }
           : {}),
@@ -139,6 +143,23 @@ function driverFrom(version: string | undefined, listed: number | undefined): Dr
         : known(/Open Kernel Module/i.test(version) ? 'open' : 'proprietary'),
     listed: listed === undefined ? unknown(why) : known(listed),
   };
+}
+
+/** "0, 94, 66, 91.20, 2418" → by index; a cell without a number is left out, a row without any is none. */
+function heatFrom(lines: readonly string[]): ReadonlyMap<number, GpuHeat> {
+  return new Map(
+    lines.flatMap((line) => {
+      const [index, ...cells] = splitRow(line, 5);
+      const at = wholeNumber(index);
+      const [usePercent, celsius, watts, megahertz] = cells.map((text) =>
+        /^\d{1,6}(?:\.\d{1,3})?$/.test(text) ? Number(text) : undefined,
+      );
+      const seen = Object.entries({ usePercent, celsius, watts, megahertz }).filter(
+        ([, value]) => value !== undefined,
+      );
+      return at === undefined || seen.length === 0 ? [] : [[at, Object.fromEntries(seen)] as const];
+    }),
+  );
 }
 
 /** "GPU 0: NVIDIA H100 (UUID: GPU-…)", then "  MIG 1g.12gb Device 0: (UUID: MIG-…)" → instances by GPU. */

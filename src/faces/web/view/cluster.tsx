@@ -154,13 +154,31 @@ function Gpu({
 }): JSX.Element {
   const gpus = facts?.reached ? valueIf(facts.gpus) : undefined;
   const why = facts?.reached && !facts.gpus.known ? facts.gpus.why : 'GPU unknown';
-  if (gpus === undefined) return <p class="gpu small quiet">{full ? why : '?'}</p>;
+  if (gpus === undefined) return <p class="gpu small quiet">{full ? why : '? GPU'}</p>;
+  if (!full) {
+    const heat = gpus[0]?.heat;
+    const words = [figure(heat?.usePercent, '%'), figure(heat?.celsius, '°C'), figure(heat?.watts, 'W')];
+    return <p class="gpu small quiet">{words.join(' · ')}</p>;
+  }
   return (
     <div class="gpu small quiet">
-      {gpus.slice(0, full ? 4 : 1).map((gpu) => (
-        <p key={gpu.uuid}>{gpu.name.replace('NVIDIA ', '')}</p>
+      {gpus.slice(0, 4).map((gpu) => (
+        <dl key={gpu.uuid} title={`${gpu.name}, driver ${gpu.driver}`}>
+          <dt>{gpu.name.replace('NVIDIA ', '')}</dt>
+          <dd>{figure(gpu.heat?.usePercent, '%')}</dd>
+          <dt>temp</dt>
+          <dd>{figure(gpu.heat?.celsius, '°C')}</dd>
+          <dt>power</dt>
+          <dd>{figure(gpu.heat?.watts, 'W')}</dd>
+          <dt>clock</dt>
+          <dd>{figure(gpu.heat?.megahertz, 'MHz')}</dd>
+        </dl>
       ))}
-      {full && gpus[0] && <p>driver {gpus[0].driver}</p>}
     </div>
   );
+}
+
+/** A figure that nobody told is drawn as unknown. */
+function figure(value: number | undefined, unit: string): string {
+  return `${value === undefined ? '?' : Math.round(value)} ${unit}`;
 }
