@@ -13,9 +13,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..', '..');
+const DIST = resolve(process.env['FIRSTLIGHT_DIST'] ?? join(ROOT, 'dist'));
 const HOSTS = join(import.meta.dirname, 'hosts.sh');
 const GIB = 2 ** 30;
 
@@ -68,11 +69,9 @@ export class Fleet {
     cpSync(join(ROOT, 'package.json'), join(this.folder, 'package.json'));
     cpSync(join(import.meta.dirname, 'nvidia-smi'), join(this.folder, 'nvidia-smi'));
     chmodSync(join(this.folder, 'nvidia-smi'), 0o755);
-    execFileSync(
-      'bash',
-      [HOSTS, 'up', this.folder, this.prefix, join(ROOT, 'dist'), realpathSync(process.execPath)],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    );
+    execFileSync('bash', [HOSTS, 'up', this.folder, this.prefix, DIST, realpathSync(process.execPath)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     mkdirSync(join(this.folder, 'ctl', 'home', '.ssh'), { recursive: true, mode: 0o700 });
     writeFileSync(join(this.folder, 'ctl', 'password'), 'aurora-pw\n', { mode: 0o600 });
     this.writeCluster('');
@@ -136,7 +135,7 @@ ${more}`,
         'exec',
         `${this.prefix}-ctl`,
         process.execPath,
-        join(ROOT, 'dist', 'main.js'),
+        join(DIST, 'main.js'),
         '--cluster',
         this.file('cluster.yaml'),
         ...args,
