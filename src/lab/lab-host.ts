@@ -15,7 +15,7 @@ import type { LabInterface, Listener, NetworkTable } from './network-table.ts';
 import { Processes, signalTree } from './processes.ts';
 import { hex, randomOf } from './random.ts';
 import { allPids, environmentOf, signal } from './real-process.ts';
-import { GIB, type Story, type StoryHost, type StoryMoment } from './story.ts';
+import { GIB, type SmiState, type Story, type StoryHost, type StoryMoment } from './story.ts';
 import { Sudo } from './sudo.ts';
 import { Systemd, type Unit, type UnitSpec } from './systemd.ts';
 import { BUSY_BYTES } from './tools/nvidia-smi-tool.ts';
@@ -77,6 +77,7 @@ export class LabHost {
       totalBytes: host.totalGiB * GIB,
       systemBytes: host.systemGiB * GIB,
       cacheBytes: host.cacheGiB * GIB,
+      stuckCacheBytes: host.stuckCacheGiB === undefined ? undefined : host.stuckCacheGiB * GIB,
       cacheLimitBytes: MODEL_BYTES + 4 * GIB,
       backAfter: options.backAfter,
       changed: () => this.#render(),
@@ -113,6 +114,11 @@ export class LabHost {
 
   get listeners(): readonly Listener[] {
     return this.#options.network.listenersOf(this.name);
+  }
+
+  /** What nvidia-smi does here, where the story has it otherwise than usual. */
+  get smi(): SmiState | undefined {
+    return this.#options.host.smi;
   }
 
   get gpuBusy(): boolean {

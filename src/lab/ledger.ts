@@ -11,7 +11,7 @@ export type MemorySnapshot = {
   readonly heldBytes: number;
 };
 
-/** Free pages that the kernel keeps for itself, and page cache that is always in use. */
+/** Free pages that the kernel keeps for itself, and page cache that is always in use, unless the story has more. */
 const WATERMARK = 0.125 * GIB;
 const HOT_CACHE = 0.375 * GIB;
 /** The kernel starts to reuse old cache before memory is quite full. */
@@ -30,6 +30,7 @@ export class Ledger {
   readonly #total: number;
   readonly #system: number;
   readonly #cacheLimit: number;
+  readonly #stuck: number;
   readonly #backAfter: () => number;
   readonly #changed: () => void;
   readonly #held = new Map<string, number>();
@@ -41,6 +42,8 @@ export class Ledger {
     readonly totalBytes: number;
     readonly systemBytes: number;
     readonly cacheBytes: number;
+    /** Page cache that is never given back. */
+    readonly stuckCacheBytes?: number | undefined;
     /** Most the cache can hold: the files there are. */
     readonly cacheLimitBytes: number;
     /** Milliseconds until a dead owner's memory is back. */
@@ -52,7 +55,8 @@ export class Ledger {
     this.#cacheLimit = options.cacheLimitBytes;
     this.#backAfter = options.backAfter;
     this.#changed = options.changed;
-    this.#cache = Math.max(HOT_CACHE, options.cacheBytes);
+    this.#stuck = options.stuckCacheBytes ?? HOT_CACHE;
+    this.#cache = Math.max(this.#stuck, options.cacheBytes);
   }
 
   get snapshot(): MemorySnapshot {
@@ -61,7 +65,7 @@ export class Ledger {
     return {
       totalBytes: this.#total,
       freeBytes,
-      availableBytes: freeBytes + this.#cache - HOT_CACHE,
+      availableBytes: freeBytes + this.#cache - this.#stuck,
       cacheBytes: this.#cache,
       systemBytes: this.#system,
       heldBytes,
@@ -108,7 +112,7 @@ export class Ledger {
   }
 
   dropCache(): void {
-    this.#cache = Math.min(this.#cache, HOT_CACHE);
+    this.#cache = Math.min(this.#cache, this.#stuck);
     this.#changed();
   }
 

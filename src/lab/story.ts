@@ -42,6 +42,18 @@ export type StoryHolder = Holding & {
       }
   );
 
+/**
+ * How nvidia-smi may be on a host: one GB10 prints numbers for memory it has not; driver 610 names its parts anew; a
+ * wedged driver makes it hang; the driver was updated, is not loaded, or has lost its GPU.
+ */
+export type SmiState =
+  | 'prints-memory'
+  | 'driver-610'
+  | 'hangs'
+  | 'version-mismatch'
+  | 'driver-not-loaded'
+  | 'gpu-lost';
+
 export type StoryHost = {
   readonly name: string;
   readonly user: string;
@@ -64,6 +76,10 @@ export type StoryHost = {
   readonly systemGiB: number;
   /** Page cache at the start. */
   readonly cacheGiB: number;
+  /** Of that, what is dirty, locked or in use and never given back. */
+  readonly stuckCacheGiB?: number;
+  /** What nvidia-smi does there, if not what it usually does. */
+  readonly smi?: SmiState;
   readonly etcHosts: 'own-name-on-loopback' | 'right';
   /** undefined: sudo asks for no password. */
   readonly sudoPassword: string | undefined;

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseGpuLook } from '../../src/knowledge/probes/gpus.ts';
 import { Ledger, meminfo } from '../../src/lab/ledger.ts';
 import { findStory, stories } from '../../src/lab/stories/index.ts';
-import { GIB } from '../../src/lab/story.ts';
+import { GIB, type SmiState } from '../../src/lab/story.ts';
 import { goTemplate } from '../../src/lab/tools/go-template.ts';
 import { tools } from '../../src/lab/tools/index.ts';
 import type { ToolAnswer, ToolCall } from '../../src/lab/tools/tool.ts';
+import { sample } from '../probes/golden.ts';
 import { type OpenLab, openLab, until } from './world-ssh.ts';
 
 let lab: OpenLab;
@@ -51,6 +53,48 @@ describe('nvidia-smi', () => {
       'nvidia-smi --query-gpu=pci.device_id,compute_cap,addressing_mode,utilization.gpu --format=csv,noheader',
     );
     expect(some.stdout).toBe('0x2E1210DE, 12.1, ATS, 0 %\n');
+  });
+
+  const as = (smi: SmiState) => ({
+    host: new Proxy(lab.worker, { get: (host, key) => (key === 'smi' ? smi : Reflect.get(host, key, host)) }),
+  });
+
+  it('prints what one GB10 printed, whatever memory there is', async () => {
+    const { stdout } = await call(
+      'nvidia-smi --query-gpu=name,memory.total,memory.used,memory.free --format=csv,noheader',
+      as('prints-memory'),
+    );
+    expect(stdout).toBe('NVIDIA GB10, 95896 MiB, 0 MiB, 95896 MiB\n');
+    expect((await call('nvidia-smi', as('prints-memory'))).stdout).toContain('0MiB / 95896MiB');
+  });
+
+  it('names its parts as driver 610 does', async () => {
+    const { stdout } = await call('nvidia-smi --version', as('driver-610'));
+    expect(stdout).toBe(
+      `${sample('discrete/rtx2080s-d610-version.txt').trimEnd()}\nfirstlight lab stand-in\n`,
+    );
+    expect((await call('nvidia-smi', as('driver-610'))).stdout).toContain('KMD Version: 610.57.04');
+    const query = await call('nvidia-smi --query-gpu=driver_version --format=csv,noheader', as('driver-610'));
+    expect(query.stdout).toBe('610.57.04\n');
+  });
+
+  it('hangs until it is ended, and says each error in its own words', async () => {
+    const gone = new AbortController();
+    const hung = call('nvidia-smi -L', { ...as('hangs'), gone: gone.signal });
+    gone.abort();
+    expect((await hung).code).toBe(137);
+    const said = async (smi: SmiState) => {
+      const { stdout, code } = await call('nvidia-smi -L', as(smi));
+      return parseGpuLook({
+        code: 0,
+        stdout: `code ${code}\n${stdout.trimEnd().replace(/^/gm, 'gpu ')}\nend\n`,
+        stderr: '',
+        timedOut: false,
+      }).driver.trouble?.kind;
+    };
+    expect([await said('version-mismatch'), await said('driver-not-loaded'), await said('gpu-lost')]).toEqual(
+      ['version-mismatch', 'no-driver', 'lost-gpu'],
+    );
   });
 
   it('prints memory per process', async () => {

@@ -83,6 +83,19 @@ describe('before anything serves', () => {
   );
 
   it(
+    'misleading-smi: memory that nvidia-smi shows and the host has not is no memory, and what holds it is named',
+    async () => {
+      const told = await liveThrough('misleading-smi', { env: FAST });
+      expect(told.code).toBe(0);
+      const [finding] = of(told.events, 'finding');
+      expect(finding).toMatchObject({ cause: 'insufficient-free-memory-at-startup', node: 'spark-b' });
+      expect(finding?.why).toMatch(/What holds it now: .*GiB of page cache are dirty, locked or in use/);
+      expect(of(told.events, 'rank-started')).toEqual([]);
+    },
+    LIMIT,
+  );
+
+  it(
     'model-missing: nothing is launched, and the copy command is said as it must be typed',
     async () => {
       const lab = await openLab('model-missing');

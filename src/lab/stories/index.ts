@@ -8,6 +8,7 @@ import { engineFallbackRay } from './engine-fallback-ray.ts';
 import { guarded } from './guarded.ts';
 import { lateHolder } from './late-holder.ts';
 import { linkGone, lostLink } from './lost-link.ts';
+import { misleadingSmi } from './misleading-smi.ts';
 import { modelMissing } from './model-missing.ts';
 import { nothingHelps } from './nothing-helps.ts';
 import { twoSparks } from './two-sparks.ts';
@@ -23,6 +24,7 @@ export const stories: readonly Story[] = [
   engineFallback,
   engineFallbackRay,
   modelMissing,
+  misleadingSmi,
   lostLink,
   linkGone,
   headRebooted,

@@ -5,8 +5,48 @@ import { bad, out, type ToolAnswer, type ToolCall } from './tool.ts';
 const DRIVER = '580.159.03';
 const MIB = 2 ** 20;
 
-/** nvidia-smi as a GB10 answers: no memory of its own, memory per process, `ATS`. */
-export function nvidiaSmi(call: ToolCall): ToolAnswer {
+/** nvidia-smi as a GB10 answers: no memory of its own, memory per process, `ATS`; or as the story has it. */
+export function nvidiaSmi(call: ToolCall): ToolAnswer | Promise<ToolAnswer> {
+  if (call.host.smi === 'hangs') return untilGone(call);
+  return troubleOf(call) ?? answer(call);
+}
+
+/** A wedged driver: nothing comes, until somebody ends the call. */
+function untilGone({ gone }: ToolCall): Promise<ToolAnswer> {
+  return new Promise((resolve) => {
+    const end = (): void => resolve(bad('', 137));
+    if (gone.aborted) end();
+    else gone.addEventListener('abort', end, { once: true });
+  });
+}
+
+/** What it says instead of an answer, word for word and with its exit code. */
+function troubleOf({ host }: ToolCall): ToolAnswer | undefined {
+  switch (host.smi) {
+    case 'version-mismatch':
+      return bad(
+        '',
+        18,
+        'Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.178\n',
+      );
+    case 'driver-not-loaded':
+      return bad(
+        '',
+        9,
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is installed and running.\n\n",
+      );
+    case 'gpu-lost':
+      return bad(
+        '',
+        15,
+        'Unable to determine the device handle for GPU0: 000F:01:00.0: GPU is lost.  Reboot the system to recover this GPU\n',
+      );
+    default:
+      return undefined;
+  }
+}
+
+function answer(call: ToolCall): ToolAnswer {
   const options = new Map(
     call.argv.map((word) => {
       const at = word.indexOf('=');
@@ -15,9 +55,7 @@ export function nvidiaSmi(call: ToolCall): ToolAnswer {
   );
   const value = (name: string): string => options.get(name) ?? '';
   if (options.has('--version')) {
-    return out(
-      `NVIDIA-SMI version  : ${DRIVER}\nNVML version        : 580.159\nDRIVER version      : ${DRIVER}\nCUDA Version        : 13.0\nfirstlight lab stand-in\n`,
-    );
+    return out(`${versionWords(call)}firstlight lab stand-in\n`);
   }
   if (options.has('-L') || options.has('--list-gpus')) {
     return out(`GPU 0: NVIDIA GB10 (UUID: ${call.host.gpuUuid})\n`);
@@ -43,6 +81,24 @@ export function nvidiaSmi(call: ToolCall): ToolAnswer {
   }
   return out(table(call));
 }
+
+const DRIVER_610 = '610.57.04';
+
+function driverOf({ host }: ToolCall): string {
+  return host.smi === 'driver-610' ? DRIVER_610 : DRIVER;
+}
+
+/** Driver 610 calls the kernel's part KMD, and says so where the old name was. */
+function versionWords(call: ToolCall): string {
+  const driver = driverOf(call);
+  const nvml = driver.split('.').slice(0, 2).join('.');
+  return call.host.smi === 'driver-610'
+    ? `NVIDIA-SMI version  : ${driver}\nNVML version        : ${nvml}\nDRIVER version      : Deprecated, see "KMD version" instead\nCUDA version        : Deprecated, see "CUDA UMD version" instead\nKMD version         : ${driver}\nCUDA UMD version    : 13.3\n`
+    : `NVIDIA-SMI version  : ${driver}\nNVML version        : ${nvml}\nDRIVER version      : ${driver}\nCUDA Version        : 13.0\n`;
+}
+
+/** The total that one GB10 printed, which was neither its memory nor the host's. */
+const PRINTED_MIB = 95896;
 
 type Row = Readonly<Record<string, { readonly value: string; readonly unit?: string }>>;
 
@@ -104,6 +160,7 @@ const UNITS: Readonly<Record<string, string>> = {
 function gpuRow(call: ToolCall): Row {
   const busy = call.host.gpuBusy;
   const absent = { value: '[N/A]' };
+  const prints = call.host.smi === 'prints-memory';
   return {
     index: { value: '0' },
     count: { value: '1' },
@@ -115,12 +172,12 @@ function gpuRow(call: ToolCall): Row {
     'pci.bus_id': { value: '0000000F:01:00.0' },
     gpu_bus_id: { value: '0000000F:01:00.0' },
     'pci.device_id': { value: '0x2E1210DE' },
-    driver_version: { value: DRIVER },
+    driver_version: { value: driverOf(call) },
     compute_cap: { value: '12.1' },
     addressing_mode: { value: 'ATS' },
-    'memory.total': absent,
-    'memory.used': absent,
-    'memory.free': absent,
+    'memory.total': prints ? { value: String(PRINTED_MIB), unit: 'MiB' } : absent,
+    'memory.used': prints ? { value: '0', unit: 'MiB' } : absent,
+    'memory.free': prints ? { value: String(PRINTED_MIB), unit: 'MiB' } : absent,
     'memory.reserved': absent,
     'utilization.gpu': { value: busy ? '96' : '0', unit: '%' },
     'utilization.memory': absent,
@@ -164,6 +221,8 @@ function appRow(call: ToolCall, process: LabProcess): Row {
 
 function table(call: ToolCall): string {
   const busy = call.host.gpuBusy;
+  const memory =
+    call.host.smi === 'prints-memory' ? `     0MiB / ${PRINTED_MIB}MiB`.padEnd(22) : 'Not Supported         ';
   const rule = `+${'-'.repeat(89)}+`;
   const cells = (text: string): string => `| ${text.padEnd(87)} |`;
   const columns = `+${'-'.repeat(41)}+${'-'.repeat(24)}+${'-'.repeat(22)}+`;
@@ -176,14 +235,16 @@ function table(call: ToolCall): string {
   return [
     new Date().toUTCString(),
     rule,
-    cells(`NVIDIA-SMI ${DRIVER}             Driver Version: ${DRIVER}     CUDA Version: 13.0`),
+    call.host.smi === 'driver-610'
+      ? cells(`NVIDIA-SMI ${DRIVER_610}              KMD Version: ${DRIVER_610}     CUDA UMD Version: 13.3`)
+      : cells(`NVIDIA-SMI ${DRIVER}             Driver Version: ${DRIVER}     CUDA Version: 13.0`),
     columns,
     '| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |',
     '| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |',
     '|                                         |                        |               MIG M. |',
     `|${'='.repeat(41)}+${'='.repeat(24)}+${'='.repeat(22)}|`,
     '|   0  NVIDIA GB10                    On  |   0000000F:01:00.0 Off |                  N/A |',
-    `| N/A   ${busy ? 71 : 42}C    ${busy ? 'P0' : 'P8'}             ${busy ? 61 : 10}W /  N/A  | Not Supported          |     ${busy ? ' 96' : '  0'}%      Default |`,
+    `| N/A   ${busy ? 71 : 42}C    ${busy ? 'P0' : 'P8'}             ${busy ? 61 : 10}W /  N/A  | ${memory} |     ${busy ? ' 96' : '  0'}%      Default |`,
     '|                                         |                        |                  N/A |',
     columns,
     '',
