@@ -1,8 +1,10 @@
 import { type GuardReserve, guardReserve } from '../../domain/guard.ts';
 import type { Service } from '../../domain/plan.ts';
 import type { Recipe } from '../../domain/recipe.ts';
+import { sentences } from '../../domain/units.ts';
 import { startRank } from '../../remote/rank-runner.ts';
 import type { RunEnd } from '../in-run.ts';
+import { look } from '../look.ts';
 import { endOf, type StepEnd, tellStep } from '../tell-step.ts';
 import { announceRanks } from './announce-ranks.ts';
 import { type BringUp, notServing } from './progress.ts';
@@ -23,18 +25,42 @@ export async function launch(
     const started = await start(up, service, { attempt, guard: guardReserve(recipe) }, whole);
     if (started.result === 'done') continue;
     await stopAttempt(up, attempt, services, 'another rank could not be started');
-    const { node, rank } = service;
-    tellFinding(up, attempt, {
-      cause: 'unknown',
-      node,
-      title: `Rank ${rank} could not be started on ${node}`,
-      why: started.text,
-      advice: [`look at it there: ${started.text}`],
-    });
-    return notServing(`rank ${rank} could not be started on ${node}: ${started.text}`);
+    return unstarted(up, attempt, service, started.text);
   }
   announceRanks(up, attempt, services, false);
   return undefined;
+}
+
+/** Why a rank could not be started: its host went away meanwhile, has no room for the rank's files, or said something. */
+async function unstarted(
+  up: BringUp,
+  attempt: number,
+  { node, rank }: Service,
+  said: string,
+): Promise<RunEnd> {
+  const place = up.nodes.filter(({ name }) => name === node);
+  const [now] = await look(up.world, place, undefined);
+  const title = `Rank ${rank} could not be started on ${node}`;
+  if (now?.reached === false) {
+    const { sentence, remedy } = now.failure;
+    tellFinding(up, attempt, {
+      cause: 'host-unreachable',
+      node,
+      title: `${node} was lost while rank ${rank} was started there`,
+      why: sentence,
+      advice: [remedy],
+    });
+    return notServing(sentences(`${node} was lost while rank ${rank} was started there`, sentence));
+  }
+  const full = /No space left on device|Disk quota exceeded/i.test(said);
+  tellFinding(up, attempt, {
+    cause: full ? 'disk-full' : 'unknown',
+    node,
+    title,
+    why: said,
+    advice: [full ? `make room, on ${node}: df -h ~; du -xh --max-depth=1 ~` : `look at it there: ${said}`],
+  });
+  return notServing(`rank ${rank} could not be started on ${node}: ${said}`);
 }
 
 function start(
