@@ -1,7 +1,9 @@
 import type { Evidence, LogLine, RankEvidence, SideLog, Told } from '../domain/evidence.ts';
 import { type EngineName, type Recipe, recipeSchema } from '../domain/recipe.ts';
 import { engines } from '../knowledge/engines/index.ts';
+import { fileLines } from './file-lines.ts';
 import { type NamedLog, rankInLog, readLogName, severalNodesIn } from './log-names.ts';
+import { recogniseEngine } from './recognise-engine.ts';
 import { newTracker, trackLine } from './stages.ts';
 
 /** A log with its name, as somebody hands it over. */
@@ -58,6 +60,21 @@ export function offlineEvidence(
     ...(finished ? { finished } : {}),
     now,
   };
+}
+
+/** Noon of a day: good for logs whose time of arrival is not known. */
+const NOON = Date.UTC(2026, 0, 1, 12);
+
+/** Finished logs by name as evidence, read as files are. */
+export function evidenceOfTexts(texts: Readonly<Record<string, Uint8Array>>): Evidence {
+  const logs = Object.entries(texts).map(([name, bytes]): HandedLog => {
+    const file = fileLines();
+    return { name, lines: [...file.take(bytes, NOON), ...file.end(NOON)], changedAt: NOON };
+  });
+  return offlineEvidence(logs, {
+    engine: recogniseEngine(logs.map(({ lines }) => lines)) ?? 'vllm',
+    now: NOON,
+  });
 }
 
 /** Gives each rank's log its number: what its name or its lines say, else the order. */

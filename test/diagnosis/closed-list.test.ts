@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { failuresPage } from '../../src/diagnosis/failures-page.ts';
 import { scan } from '../../src/diagnosis/scan.ts';
 import { causes, furtherCauses, unknownEntry } from '../../src/knowledge/causes.ts';
 import { causesPage } from '../../src/knowledge/causes-page.ts';
 import { remedies } from '../../src/knowledge/remedies/index.ts';
 import { signatures } from '../../src/knowledge/signatures/index.ts';
 import { evidenceOf, readCases } from './cases.ts';
+import { readCorpus } from './corpus.ts';
 
 const all = [...causes, unknownEntry, ...furtherCauses].map(({ slug }) => slug);
 
@@ -33,6 +35,21 @@ describe('the list of causes', () => {
       ...readCases().map((one) => one.cause),
     ];
     expect(named.filter((cause) => !all.includes(cause))).toEqual([]);
+  });
+});
+
+describe('the catalogue of failures', () => {
+  const page = failuresPage(readCorpus().map(({ texts }) => texts));
+
+  it('is what docs/failures.md says', () => {
+    expect(readFileSync(new URL('../../docs/failures.md', import.meta.url), 'utf8')).toBe(page);
+  });
+
+  it('has a place for every cause, with how it looks and what ends it', () => {
+    const entries = page.split(/^## /m).slice(1);
+    expect(entries.map((entry) => entry.split('\n')[0])).toEqual(causes.map(({ slug }) => slug));
+    for (const entry of entries) expect(entry).toContain('**Cure.**');
+    expect(entries.filter((entry) => !entry.includes('**How it looks.**')).length).toBeLessThan(6);
   });
 });
 

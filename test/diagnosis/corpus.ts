@@ -2,13 +2,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { fileLines } from '../../src/diagnosis/file-lines.ts';
-import { offlineEvidence } from '../../src/diagnosis/offline.ts';
-import { recogniseEngine } from '../../src/diagnosis/recognise-engine.ts';
+import { evidenceOfTexts } from '../../src/diagnosis/offline.ts';
 import { type Verdict, verdictOf } from '../../src/diagnosis/verdict.ts';
-import type { Evidence, LogLine } from '../../src/domain/evidence.ts';
+import type { LogLine } from '../../src/domain/evidence.ts';
 
 const CORPUS = new URL('../samples/corpus/', import.meta.url);
-const NOON = Date.UTC(2026, 10, 29, 12);
 
 const schema = z.strictObject({
   cause: z.string(),
@@ -43,25 +41,16 @@ export function readCorpus(folder = ''): readonly CorpusCase[] {
 /** The lines of a log as `diagnose --log` reads them. */
 export function linesOf(bytes: Uint8Array): readonly LogLine[] {
   const file = fileLines();
-  return [...file.take(bytes, NOON), ...file.end(NOON)];
-}
-
-/** Logs by name as evidence, as `diagnose --log` makes it. */
-export function handed(texts: Readonly<Record<string, Uint8Array | string>>): Evidence {
-  const logs = Object.entries(texts).map(([name, text]) => ({
-    name,
-    lines: linesOf(Buffer.from(text)),
-    changedAt: NOON,
-  }));
-  return offlineEvidence(logs, {
-    engine: recogniseEngine(logs.map(({ lines }) => lines)) ?? 'vllm',
-    now: NOON + 3_600_000,
-  });
+  return [...file.take(bytes, 0), ...file.end(0)];
 }
 
 /** What is answered to logs by name. */
 export function answerTo(texts: Readonly<Record<string, Uint8Array | string>>): Verdict {
-  return verdictOf(handed(texts));
+  return verdictOf(
+    evidenceOfTexts(
+      Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, Buffer.from(text)])),
+    ),
+  );
 }
 
 const HEALTHY = new URL('../samples/healthy/', import.meta.url);

@@ -143,6 +143,11 @@ function cureOf(remedy: DiagnoseReport['answer']['remedy']): readonly string[] {
 
 type Found = DiagnoseReport['findings'][number];
 
+/** Where the catalogue tells more of a cause; nothing for one that is no cause of the closed list. */
+function catalogued(cause: string): readonly string[] {
+  return cause === 'unknown' ? [] : [`docs/failures.md#${cause}`];
+}
+
 const PLACES: Readonly<Record<NonNullable<Found['atFault']>, string>> = {
   both: 'all nodes',
   launcher: 'where it was launched',
@@ -178,6 +183,10 @@ function findingLines(finding: Found, run: string, style: Style): readonly strin
     ...quoteLines(finding.quotes, style),
     ...labelled('Then', finding.consequences, style),
     ...labelled('Do', finding.advice, style),
-    ...labelled('More', run === '' ? [] : [quotedLine(run, finding)], style),
+    ...labelled(
+      'More',
+      [...(run === '' ? [] : [quotedLine(run, finding)]), ...catalogued(finding.cause)],
+      style,
+    ),
   ];
 }
