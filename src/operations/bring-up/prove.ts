@@ -1,12 +1,15 @@
-import { lostHost } from '../../diagnosis/host-away.ts';
+import { hostAway, lostHost } from '../../diagnosis/host-away.ts';
+import { restarted } from '../../diagnosis/restarted.ts';
 import { proved } from '../../diagnosis/treat.ts';
 import type { Evidence } from '../../domain/evidence.ts';
 import type { NodeFacts } from '../../domain/facts.ts';
+import type { Finding } from '../../domain/finding.ts';
 import type { Plan, Service } from '../../domain/plan.ts';
 import { sentences } from '../../domain/units.ts';
 import { markServing } from '../../remote/rank-runner.ts';
 import { followAttempt } from '../follow.ts';
 import type { RunEnd } from '../in-run.ts';
+import { look } from '../look.ts';
 import { measureMemory } from '../measure-memory.ts';
 import { networkInUse } from '../network-in-use.ts';
 import { type Verified, verify } from '../verify.ts';
@@ -42,9 +45,7 @@ export async function prove(up: BringUp, progress: Progress, launched: Launched)
   }
   if (followed.kind === 'node-lost') {
     const { node, sentence, evidence } = followed;
-    const finding = lostHost(evidence, { node, failure: { sentence } }, true);
-    recorder.emit({ type: 'finding', attempt, ...finding });
-    return ended(notServing(sentences(sentences(finding.title, sentence), finding.advice[0])));
+    return ended(gone(up, attempt, lostHost(evidence, { node, failure: { sentence } }, true)));
   }
   if (followed.kind === 'failed' || followed.kind === 'serving')
     measureMemory(recorder, attempt, followed.evidence, followed.kind === 'serving');
@@ -53,7 +54,12 @@ export async function prove(up: BringUp, progress: Progress, launched: Launched)
   const head = services.find((service) => service.rank === 0);
   if (head === undefined) throw new Error('a job without a head');
   const proof = await verify(world, plan.recipe, head);
-  if (proof.kind === 'failed') return ended(unanswered(up, attempt, head.node, proof));
+  if (proof.kind === 'failed') {
+    const after = await look(world, up.nodes, plan.recipe);
+    const seen = { ...followed.evidence, after };
+    const lost = restarted(seen, true) ?? hostAway(seen, true);
+    return ended(lost === undefined ? unanswered(up, attempt, head.node, proof) : gone(up, attempt, lost));
+  }
   judge(followed.evidence);
   if (pending !== undefined) tellRemedy(recorder, 'remedy-proved', pending, 'it serves');
   tellServing(up, progress, launched, { head, proof, evidence: followed.evidence });
@@ -77,6 +83,11 @@ export async function prove(up: BringUp, progress: Progress, launched: Launched)
     tellRemedy(recorder, 'remedy-proved', pending, `past ${pending.finding.stage ?? 'the launch'} this time`);
     pending = undefined;
   }
+}
+
+function gone({ recorder }: BringUp, attempt: number, finding: Finding): RunEnd {
+  recorder.emit({ type: 'finding', attempt, ...finding });
+  return notServing(sentences(sentences(finding.title, finding.why), finding.advice[0]));
 }
 
 function unanswered(
