@@ -4,6 +4,7 @@ import { gib, gibNumber, thousands } from '../../domain/units.ts';
 import { labelled, table } from './labelled.ts';
 import type { Style } from './style.ts';
 import { finish } from './style.ts';
+import { wrap } from './width.ts';
 
 /** Whether it fits and why, a row per rank, what has to hold, what would do, and where each number comes from. */
 export function renderFit({ title, unified, fit }: FitReport, style: Style): string {
@@ -18,7 +19,7 @@ export function renderFit({ title, unified, fit }: FitReport, style: Style): str
       '',
       ...ranks(fit.ranks, style),
       ...(fit.checks.length > 0
-        ? ['', paint.strong('What has to hold'), ...fit.checks.map((check) => checkLine(check, style))]
+        ? ['', paint.strong('What has to hold'), ...fit.checks.flatMap((check) => checkLines(check, style))]
         : []),
       ...(fit.changes.length > 0
         ? [
@@ -36,12 +37,11 @@ export function renderFit({ title, unified, fit }: FitReport, style: Style): str
         : []),
       '',
       paint.strong(unified ? 'Where the numbers come from (unified memory)' : 'Where the numbers come from'),
-      ...fit.rules.flatMap((rule) =>
-        labelled(
-          rule.about,
-          [`${rule.rule}${rule.errorBytes === null ? '' : `; give or take ${gib(rule.errorBytes)}`}`],
-          style,
-        ),
+      ...fit.rules.flatMap(({ about, rule, errorBytes }) =>
+        wrap(
+          `${about}: ${rule}${errorBytes === null ? '' : `; give or take ${gib(errorBytes)}`}`,
+          style.columns - 4,
+        ).map((line, index) => (index === 0 ? `  ${line}` : `    ${line}`)),
       ),
     ],
     style,
@@ -102,7 +102,7 @@ function count(value: number | null): string {
   return value === null ? '?' : thousands(value);
 }
 
-function checkLine({ what, marginBytes, errorBytes, name }: FitCheck, style: Style): string {
+function checkLines({ what, marginBytes, errorBytes, name }: FitCheck, style: Style): readonly string[] {
   const [glyph, colour] =
     marginBytes + errorBytes < 0
       ? [style.glyphs.failed, style.paint.bad]
@@ -113,5 +113,7 @@ function checkLine({ what, marginBytes, errorBytes, name }: FitCheck, style: Sty
     name === 'layout'
       ? ''
       : `: ${marginBytes < 0 ? `${gib(-marginBytes)} short` : `${gib(marginBytes)} to spare`}, give or take ${gib(errorBytes)}`;
-  return `  ${colour(glyph)} ${what}${margin}`;
+  return wrap(`${what}${margin}`, style.columns - 4).map((line, index) =>
+    index === 0 ? `  ${colour(glyph)} ${line}` : `    ${line}`,
+  );
 }

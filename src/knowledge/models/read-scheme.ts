@@ -48,9 +48,10 @@ export function readScheme(
       : schemeOfWords(of.words, byConfig === undefined ? undefined : mainFormat(byConfig));
   if (byConfig === undefined) return byWords?.scheme ?? UNQUANTISED;
   if (byWords === undefined) return byConfig;
-  const takeWords =
-    contradicts(byWords.scheme, byConfig) || (byWords.namesParts && best !== undefined && !isSpecific(best));
-  return takeWords ? { ...byWords.scheme, fp8Cache: byConfig.fp8Cache } : byConfig;
+  // A config that contradicts the words is another release's: its wish for an FP8 cache is, too.
+  if (contradicts(byWords.scheme, byConfig)) return byWords.scheme;
+  const vague = byWords.namesParts && best !== undefined && !isSpecific(best);
+  return vague ? { ...byWords.scheme, fp8Cache: byConfig.fp8Cache } : byConfig;
 }
 
 function isSpecific(read: Read): boolean {
