@@ -37,7 +37,6 @@ export const buildTools = lineSignature({
       /fatal error: (?<header>Python\.h|cuda\w*\.h|cu\w+\.h|nv\w+\.h|cub\/\S+|curand\S*|cublas\S*): No such file|cannot find -lcuda(?:rt)?|libcuda\.so cannot found|error trying to exec '(?<tool>\S+)'|cannot execute ['‘"]?(?<part>cc1plus|cicc|as|ld)/,
     ),
   ],
-  unless: [],
   title: ({ groups }, where) => {
     const what =
       groups['tool'] ?? groups['shell'] ?? groups['compiler'] ?? groups['part'] ?? groups['header'];
@@ -62,3 +61,51 @@ export const buildTools = lineSignature({
   specificity: 3,
   looks: ["FileNotFoundError: [Errno 2] No such file or directory: 'ninja'"],
 });
+
+/** Programs by which a host fetches models and packages; no part of an engine's image. */
+export const FETCHERS = 'hf|huggingface-cli|huggingface-hub|uvx?|git-lfs|git lfs|pipx?3?|hf_transfer';
+
+const fetcher = (name: string): string => `['"‘\`]?\\b(?<${name}>${FETCHERS})\\b['"’\`]?`;
+
+/** A host lacks what fetches the model or builds the image. */
+export const fetchTools = lineSignature({
+  name: 'fetch-tools',
+  cause: 'build-tool-missing',
+  seenOn: 'huggingface_hub 0.34 and 1.0, uv 0.5 to 0.9, git 2.43, bash and zsh',
+  source: 'shells; git; scripts that look for their tools first',
+  forms: [
+    pattern(
+      [
+        'not found',
+        'No such file or directory',
+        'not installed',
+        'not available',
+        'is missing',
+        'required but',
+      ],
+      new RegExp(
+        `^(?:\\S*(?:ba|z)?sh: (?:line )?(?:\\d+: )?)${fetcher('shell')}: (?:command )?not found|command not found: ${fetcher('zsh')}$|(?:failed to run command|exec:|[Cc]ommand) ${fetcher('run')}:? (?:No such file|not found|executable file not found)|No such file or directory: ${fetcher('path')}$|(?:^|[\\s\\]:])${fetcher('named')}(?: CLI| command| client| tool)? (?:is )?(?:not (?:found|installed|available)|missing|required but)|(?:[Nn]either|[Nn]o) ${fetcher('neither')}.{0,40}(?:found|installed|available)`,
+      ),
+    ),
+    pattern('is not a git command', /git: '(?<git>lfs)' is not a git command/),
+  ],
+  title: ({ groups }, where) => `${toolOf(groups)} is not installed on ${where}`,
+  why: 'It fetches the model or the packages, and belongs to the host, not to the image of the engine.',
+  advice: ({ groups }, where) => [
+    /^(?:hf|hugg)/.test(toolOf(groups))
+      ? `On ${where}: pip install -U "huggingface_hub[cli]", or run hf in the image of the engine: docker run --rm -v "$HOME/.cache/huggingface:/root/.cache/huggingface" IMAGE hf download MODEL`
+      : /lfs/.test(toolOf(groups))
+        ? `On ${where}: sudo apt install git-lfs && git lfs install`
+        : `Install it on ${where}, or fetch there by other means.`,
+  ],
+  values: ({ groups }) => ({ tool: toolOf(groups) }),
+  confidence: 0.74,
+  specificity: 3,
+  alternatives: [{ cause: 'package-missing-in-image', confidence: 0.25 }],
+  looks: ['bash: line 1: hf: command not found'],
+});
+
+function toolOf(groups: Readonly<Record<string, string | undefined>>): string {
+  const { shell, zsh, run, path, named, neither, git } = groups;
+  return shell ?? zsh ?? run ?? path ?? named ?? neither ?? (git === undefined ? 'A tool' : 'git-lfs');
+}

@@ -1,5 +1,5 @@
 import { attentionBackend } from './attention-backend.ts';
-import { buildTools } from './build-tools.ts';
+import { buildTools, fetchTools } from './build-tools.ts';
 import { clockSkew } from './clock-skew.ts';
 import { cacheNotWritable, dockerGroup, imageArchitecture, imageMissing } from './container-refused.ts';
 import { destinationMissing } from './copy-destination.ts';
@@ -50,6 +50,7 @@ export const laterFamilies: readonly Signature[] = [
   attentionBackend,
   kernelCrash,
   buildTools,
+  fetchTools,
   imageArchitecture,
   imageMissing,
   dockerGroup,

@@ -1,8 +1,9 @@
+import { FETCHERS } from './build-tools.ts';
 import { lineSignature } from './line-signature.ts';
 import { pattern } from './signature.ts';
 
-/** Programs that compile kernels; they have a cause of their own. */
-const COMPILERS = /^(?:ninja|nvcc|g\+\+|gcc|cc|c\+\+|clang|cmake|make|ptxas|ld)$/;
+/** Programs that compile kernels or fetch models; they have a cause of their own. */
+const COMPILERS = new RegExp(`^(?:ninja|nvcc|g\\+\\+|gcc|cc|c\\+\\+|clang|cmake|make|ptxas|ld|${FETCHERS})$`);
 /** Libraries whose absence says something else: of CUDA, of the driver, of RDMA. */
 const OTHER_LIBRARIES = /^lib(?:cuda|cudart|nvrtc|cu\w+|nv\w+|nccl|ibverbs|mlx\w*|rdmacm|torch\w*|c10\w*)\b/;
 
@@ -50,12 +51,10 @@ export const packageMissing = lineSignature({
   },
   title: (found, where) => `${what(found.groups)} is not installed where it is needed on ${where}`,
   why: 'What was to run cannot run without it.',
-  advice: ({ groups }, where) => [
+  advice: ({ groups }) => [
     groups['program'] === 'rsync'
       ? 'rsync must be there on both ends of a copy: sudo apt install rsync'
-      : /^(?:hf|huggingface-cli)$/.test(what(groups))
-        ? `On ${where}: pip install -U "huggingface_hub[cli]", or run it in the image of the engine`
-        : 'Install it there, use an image that has it, or correct run.command or run.venv in the recipe.',
+      : 'Install it there, use an image that has it, or correct run.command or run.venv in the recipe.',
   ],
   values: ({ groups }) => ({ missing: what(groups) }),
   confidence: 0.82,

@@ -35,6 +35,14 @@ export const reparsedArguments = lineSignature({
       /argument (?<flag>[^\s:]+(?:[/,] ?[^\s:]+)*): (?:Value (?<value>.+?) cannot be converted to|invalid \w+ value: (?<other>.+?)$)|(?:[Ii]nvalid|not (?:a )?valid) JSON.*?(?<json>\{.*)/,
     ),
     pattern(
+      ['JSON', 'json', 'unexpected extra argument'],
+      /(?:[Ee]rror|[Ii]nvalid|[Ff]ail|[Cc]annot|[Cc]ould not|[Ee]xpect).*?(?<json>\{\\?\s*[A-Za-z_][\w-]*\s*:(?!\/\/).*)|unexpected extra arguments? \((?<words>[^)]+)\)/,
+    ),
+    pattern(
+      ['config {', 'config={', 'overrides {', 'overrides={', 'args {', 'kwargs {', 'kwargs={', 'args={'],
+      /--[\w-]+(?:config|overrides|args|kwargs)[= ](?<json>\{[A-Za-z_]\w*:.*)/,
+    ),
+    pattern(
       'Expecting property name enclosed in double quotes',
       /JSONDecodeError: Expecting property name enclosed in double quotes/,
     ),

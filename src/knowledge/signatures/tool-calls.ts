@@ -36,24 +36,32 @@ const failed = pattern(
 /** Marks of tool calls of the families of models, as they stand in an answer nobody took them out of. */
 const raw = pattern(
   [
-    '<tool_call',
-    '</tool_call',
-    '\\u003ctool_call',
-    '[TOOL_CALLS]',
-    '<function=',
-    '<|python_tag|>',
-    '<|tool_call',
+    'tool_call',
     'tool_calls_section_begin',
-    '<minimax:tool_call',
+    '[TOOL_CALLS]',
+    '<function',
+    '<|python_tag|>',
+    '<|tool',
     '"content":"<',
     '"content": "<',
-    '<seed:tool_call',
+    '"content":"[',
+    '"content": "[',
     '<invoke name',
+    '<tool',
     'DSML',
     'functools[',
     'to=functions.',
+    'arguments',
+    '<parameter',
+    '<arg_key>',
+    '<|action_start|>',
   ],
-  /["']?(?:content|text)["']?\s*[:=]\s*["'].{0,6000}?(?<mark><\/?tool_call|\\u003c\/?tool_call|\[TOOL_CALLS\]|<function=|<\|python_tag\|>|<\|tool_calls?|tool_calls_section_begin|<minimax:tool_call|<｜tool|<seed:tool_call|<invoke name|DSML|functools\[|to=functions\.)/,
+  /["']?(?:content|text)["']?\s*[:=]\s*["'].{0,6000}?(?<mark><\/?tool_call|\\u003c\/?tool_call|\[TOOL_CALLS\]|<function(?:=|_call)|<\|python_tag\|>|<\|tool_calls?|tool_calls_section_begin|<[\w-]+:tool_call|<｜tool|<invoke name|DSML|functools\[|to=functions\.|<parameter=|<arg_key>|<\|action_start\|>|<tool(?:_use|_code)?>|\{\s*\\*["'](?:name|function)\\*["']\s*:.{0,300}?\\*["'](?:arguments|parameters)\\*["']\s*:)|["']?content["']?\s*[:=]\s*["']\[(?<python>\w+\(\w+=)/,
+);
+/** Words by which somebody says it himself. */
+const told = pattern(
+  ['parser', 'tool_calls'],
+  /tool[_ -]?(?:call )?[_ -]?parser\b.{0,80}(?:does not match|doesn't match|mismatch|expects?\b|wrong|incompatible|different (?:format|model|family))|tool_calls\S{0,4} (?:is |are )?(?:empty|\[\]).{0,80}(?:content|text|markup|raw)/i,
 );
 
 /** Tool calls are asked for and no parser is turned on, or the parser is that of another family of models. */
@@ -64,14 +72,14 @@ export const toolCalls: Signature = {
   source:
     'vLLM entrypoints/openai/chat_completion/serving.py, cli_args.py and tool_parsers; SGLang function_call/function_call_parser.py',
   whileServing: true,
-  patterns: [notEnabled, cannotFind, failed, raw],
+  patterns: [notEnabled, cannotFind, failed, raw, told],
   looks: ['"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
   match(view) {
     const off = inOrder([notEnabled], view)[0];
     if (off !== undefined) return disabled(view, [off], 0.95);
     const broken = inOrder([cannotFind], view).find(({ message }) => !/[Ff]alling back/.test(message));
     if (broken !== undefined) return mismatched(view, [broken], 0.94);
-    const left = inOrder([raw], view).filter(isAnswer);
+    const left = [...inOrder([raw], view).filter(isAnswer), ...inOrder([told], view)];
     const errors = inOrder([failed], view).filter(
       ({ message, line }) => /Error/.test(message) || /\bERROR\b/.test(line.text),
     );
@@ -90,7 +98,8 @@ export const toolCalls: Signature = {
 function isAnswer({ message }: Found): boolean {
   return (
     !/chat_template|non-default args|server_args/.test(message) &&
-    /choices|assistant|ChatCompletion|delta|finish_reason/.test(message)
+    /choices|assistant|ChatCompletion|delta|finish_reason|tool_calls/.test(message) &&
+    !/["']tool_calls["']\s*:\s*\[\s*\{/.test(message)
   );
 }
 
@@ -131,7 +140,7 @@ function disabled(view: View, shown: readonly Found[], confidence: number): Matc
 function mismatched(view: View, shown: readonly Found[], confidence: number): Match {
   const first = shown[0];
   const parser = first?.groups['parser']?.trim() ?? parserOf(view);
-  const mark = shown.flatMap(({ groups }) => groups['mark'] ?? [])[0];
+  const mark = shown.flatMap(({ groups }) => groups['mark']?.slice(0, 24) ?? groups['python'] ?? [])[0];
   return {
     cause: 'tool-parser-mismatch',
     ...(first === undefined ? { node: undefined } : theHead(first, shown, view)),
