@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { STAGES } from '../../domain/finding.ts';
+import type { Report } from '../../domain/report.ts';
 
 /** Schemas of what this face answers: for the OpenAPI document, and for tests that hold the answers against it. */
 
@@ -50,13 +51,13 @@ const runRow = z.strictObject({
   outcome: z.string(),
 });
 
-const reports = [
-  z.looseObject({
-    kind: z.literal('check'),
+/** By the report's kind, which each has; complete, or it does not compile. What else stands in it may grow. */
+const REPORTS = {
+  check: {
     cluster: z.string(),
     facts: z.array(nodeFacts),
     items: z.array(
-      z.strictObject({
+      z.looseObject({
         level: z.enum(['blocks', 'warning', 'unknown', 'fine']),
         topic: z.string(),
         node: z.string(),
@@ -64,32 +65,34 @@ const reports = [
         remedy: z.string().optional(),
       }),
     ),
-  }),
-  z.looseObject({ kind: z.literal('plan'), plan, facts: z.array(nodeFacts) }),
-  z.looseObject({ kind: z.literal('run'), run: z.string(), ended: eventSchema }),
-  z.looseObject({
-    kind: z.literal('status'),
+  },
+  memory: { cluster: z.string(), nodes: z.array(z.looseObject({ node: z.string() })) },
+  fit: { title: z.string(), fit: z.looseObject({}) },
+  plan: { plan, facts: z.array(nodeFacts) },
+  run: { run: z.string(), ended: eventSchema },
+  status: {
     cluster: z.string(),
     services: z.array(
       z.looseObject({ recipe: z.string(), serving: z.boolean(), ranks: z.array(z.unknown()) }),
     ),
     unreached: z.array(z.strictObject({ node: z.string(), why: z.string() })),
     owed,
-  }),
-  z.looseObject({
-    kind: z.literal('logs'),
-    run: z.string(),
-    attempt: z.number().int(),
-    lines: z.array(z.strictObject(logLine)),
-  }),
-  z.looseObject({ kind: z.literal('runs'), runs: z.array(runRow) }),
-  z.looseObject({ kind: z.literal('show'), run: z.string(), events: z.array(eventSchema) }),
-  z.looseObject({ kind: z.literal('diagnose'), run: z.string(), findings: z.array(finding) }),
-  z.looseObject({ kind: z.literal('chat'), answer: z.string(), reasoning: z.string(), finish: z.string() }),
-  z.looseObject({ kind: z.literal('init'), file: z.string(), nodes: z.number().int() }),
-  z.looseObject({ kind: z.literal('adopt'), ranks: z.array(z.unknown()) }),
-  z.looseObject({ kind: z.literal('said'), text: z.string() }),
-] as const;
+  },
+  logs: { run: z.string(), attempt: z.number().int(), lines: z.array(z.strictObject(logLine)) },
+  runs: { runs: z.array(runRow) },
+  show: { run: z.string(), events: z.array(eventSchema) },
+  diagnose: { run: z.string(), findings: z.array(finding) },
+  bundle: {},
+  chat: { answer: z.string(), reasoning: z.string(), finish: z.string() },
+  init: { file: z.string(), nodes: z.number().int() },
+  adopt: { ranks: z.array(z.unknown()) },
+  said: { text: z.string() },
+  lab: { text: z.string() },
+} satisfies Readonly<Record<Report['kind'], z.ZodRawShape>>;
+
+const reports = z.union(
+  Object.entries(REPORTS).map(([kind, shape]) => z.looseObject({ kind: z.literal(kind), ...shape })),
+);
 
 export const answers = {
   cluster: z.strictObject({
@@ -152,5 +155,5 @@ export const answers = {
   }),
   said: z.strictObject({ text: z.string() }),
   begun: z.strictObject({ run: z.string() }),
-  report: z.strictObject({ report: z.union(reports), exit: z.number().int() }),
+  report: z.strictObject({ report: reports, exit: z.number().int() }),
 } as const;

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { UserError } from '../../domain/user-error.ts';
 import { begin } from '../../operations/begin.ts';
 import type { Answer, Operation } from '../../operations/operation.ts';
 import type { World } from '../../operations/world.ts';
@@ -41,7 +42,7 @@ export function newJobs(face: string, bug: (error: unknown) => void): Jobs {
       void told.then((end) => {
         open.delete(id);
         // A user error stands in run-ended; a mistake of ours is told here too.
-        if ('error' in end) bug(end.error);
+        if ('error' in end && !(end.error instanceof UserError)) bug(end.error);
       });
       return { run: id };
     },
