@@ -7,7 +7,8 @@ const tuning = pattern(
 );
 const hit = pattern(
   [
-    'cache hit',
+    'cache hit for',
+    'onfig cache hit',
     'cache hits',
     'from the cache',
     'from cache',
@@ -15,7 +16,7 @@ const hit = pattern(
     'Loaded autotune',
     'autotune cache',
   ],
-  /(?<![\d.])(?:[1-9]\d* )?(?:[Cc]onfig )?cache hits?\b|[Dd]irectly load the compiled graph|[Ll]oad(?:ed|ing)? (?:\w+ )*(?:from (?:the )?cache|autotune (?:cache|configs?))|[Uu]sing cached/,
+  /(?<![\d.])(?:[1-9]\d* )?(?:[Cc]onfig )?cache hits?\b(?! rate)|[Dd]irectly load the compiled graph|[Ll]oad(?:ed|ing)? (?:\w+ )*(?:from (?:the )?cache|autotune (?:cache|configs?))|[Uu]sing cached/,
 );
 const compiling = pattern(
   ['Compiling a graph', 'JIT', 'Building', 'building', 'Compiling', 'compiling', 'nvcc'],

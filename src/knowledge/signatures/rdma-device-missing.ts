@@ -33,7 +33,6 @@ const slow = pattern(
   'Avg generation throughput',
   /Avg generation throughput: (?<rate>[\d.]+) tokens\/s, Running: [1-9]/,
 );
-const slowSglang = pattern('gen throughput (token/s)', /gen throughput \(token\/s\): (?<rate>[\d.]+)/);
 
 /** A list of RDMA devices that fits another node: NCCL finds none of them here. */
 export const rdmaDeviceList: Signature = {
@@ -112,7 +111,7 @@ export const rdmaMissing: Signature = {
     'NCCL INFO Using network Socket',
   ],
   whileServing: true,
-  patterns: [noVerbs, noDevice, notFound, IB_NONE, IB_USING, IB_HCA, NCCL_NETWORK, slow, slowSglang],
+  patterns: [noVerbs, noDevice, notFound, IB_NONE, IB_USING, IB_HCA, NCCL_NETWORK, slow],
   match(view) {
     if (!severalNodes(view.evidence)) return undefined;
     const nodes = nodesOf(view.evidence);
@@ -132,7 +131,7 @@ export const rdmaMissing: Signature = {
     if (first === undefined) return undefined;
     const only = blind.length === 1 && blind[0] !== undefined ? blind[0] : undefined;
     const library = view.find(noVerbs).length > 0;
-    const rate = [...view.find(slow), ...view.find(slowSglang)].at(-1);
+    const rate = view.find(slow).at(-1);
     const wired = view.find(NCCL_NETWORK).length > 0 && hasFabric(view, shown);
     return {
       cause: 'rdma-not-available-in-container',

@@ -3,10 +3,10 @@ import { v4 } from './addresses.ts';
 import { type Found, pattern, type View } from './signature.ts';
 
 const using = pattern(
-  'NET/IB',
+  ['NET/IB : Using', 'NET/IB: Using'],
   /NET\/IB ?: Using (?<devices>\[\d+\][^;]*?)(?:\s*\[(?:RO|RRO)\])?\s*;? ?(?:OOB|$)/,
 );
-const none = pattern('NET/IB', /NET\/IB ?: No device found/);
+const none = pattern(['NET/IB : No device', 'NET/IB: No device'], /NET\/IB ?: No device found/);
 const hca = pattern(
   'NCCL_IB_HCA',
   /NCCL_IB_HCA (?:is )?set (?:by environment )?to (?<list>\S+)|NCCL_IB_HCA=(?<given>[^\s'"]+)/,
