@@ -127,7 +127,7 @@ async function tell(named: Story, input: StoryInput, outer: World): Promise<Answ
   });
   try {
     const recipe = join(folder, 'recipe.yaml');
-    const wanted = { recipe, consent: [], plan: undefined, replace: false, wait: true };
+    const wanted = { recipe, consent: [], plan: undefined, replace: false, wait: true, anew: false };
     const first = await up.run(wanted, world);
     const serves = first.report.kind === 'run' && first.report.ended.outcome === 'serving';
     if (serves) {

@@ -128,6 +128,17 @@ export type LogsReport = {
 
 export type RunsReport = {
   readonly kind: 'runs';
+  /** With --remedies: what runs proved, newest first. */
+  readonly remedies?: readonly {
+    readonly cluster: string;
+    readonly model: string;
+    readonly engine: EngineName;
+    readonly remedy: string;
+    readonly cause: string;
+    readonly title: string;
+    readonly run: string;
+    readonly at: string;
+  }[];
   readonly runs: readonly {
     readonly run: string;
     readonly operation: string;

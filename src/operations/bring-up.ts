@@ -1,7 +1,9 @@
 import type { NodeFacts } from '../domain/facts.ts';
 import type { Plan, Service } from '../domain/plan.ts';
+import { editRecipe } from '../domain/recipe.ts';
 import { list } from '../domain/units.ts';
 import { UserError } from '../domain/user-error.ts';
+import { whySkip } from '../planning/engine-choice.ts';
 import { allRanks, runningEdits, strayRanks } from '../planning/our-ranks.ts';
 import { plan } from '../planning/plan.ts';
 import { applyStep } from './apply.ts';
@@ -9,6 +11,7 @@ import { announceRanks } from './bring-up/announce-ranks.ts';
 import { blocked } from './bring-up/blocked.ts';
 import { clear } from './bring-up/clear.ts';
 import { launch } from './bring-up/launch.ts';
+import { nextEngine } from './bring-up/next-engine.ts';
 import {
   again,
   type BringUp,
@@ -20,8 +23,10 @@ import {
 } from './bring-up/progress.ts';
 import { prove } from './bring-up/prove.ts';
 import { unreached } from './bring-up/unreached.ts';
+import { failedBefore } from './failed-before.ts';
 import type { RunEnd } from './in-run.ts';
 import { awaitMemory, memoryTargets, settlingTargets } from './memory-back.ts';
+import { provedFor } from './proved-before.ts';
 import { remembered } from './remembered.ts';
 import { stopRanks } from './stop-ranks.ts';
 import { tellLook } from './tell-look.ts';
@@ -54,7 +59,7 @@ async function takeTurn(up: BringUp, before: Progress, first: boolean): Promise<
   const fault = away.find((node) => node.failure.why !== 'jump-unreachable') ?? away[0];
   if (fault !== undefined) return ended(unreached(up, before, fault));
 
-  const progress = takeUp(up, before, facts);
+  const progress = beginEngine(up, takeUp(up, before, facts), facts);
   const next = planNow(up, progress, facts);
   up.recorder.emit({ type: 'planned', attempt: progress.attempt + 1, plan: next });
   if (first) holdToPlan(up, next);
@@ -87,6 +92,7 @@ async function lookNow(up: BringUp, progress: Progress, first: boolean): Promise
 function atStart({ file }: BringUp): Progress {
   const [engine = 'sglang', ...left] = file.recipe.engines;
   return {
+    begun: false,
     engine,
     left,
     edits: [],
@@ -107,7 +113,38 @@ function takeUp({ file }: BringUp, progress: Progress, facts: readonly NodeFacts
   if (running === undefined || progress.attempt > 0) return progress;
   const { engines } = file.recipe;
   const at = engines.indexOf(running.engine);
-  return { ...progress, ...running, left: engines.slice(at + 1) };
+  return { ...progress, ...running, left: engines.slice(at + 1), begun: true };
+}
+
+/**
+ * Before an engine's first launch: it is skipped where it is known to fail here and another is left, and what earlier
+ * runs proved for it goes into the recipe.
+ */
+function beginEngine(up: BringUp, progress: Progress, facts: readonly NodeFacts[]): Progress {
+  const { world, file, nodes, input, recorder } = up;
+  if (progress.begun || input.anew === true) return { ...progress, begun: true };
+  const recipe = recipeNow(up, progress);
+  const why =
+    progress.left.length === 0
+      ? undefined
+      : whySkip(progress.engine, { nodes, facts, recipe, failedBefore: failedBefore(world) });
+  const next =
+    why === undefined ? undefined : nextEngine(up, progress, `skipped untried: ${progress.engine} ${why}`);
+  if (next !== undefined) return beginEngine(up, next, facts);
+  const proved = provedFor(world, editRecipe(file.recipe, progress.edits), progress.engine);
+  if (proved.length > 0)
+    recorder.emit({
+      type: 'note',
+      level: 'info',
+      node: undefined,
+      text: `from the first attempt on, as earlier runs proved: ${proved.map(({ title, run }) => `${title} (run ${run})`).join('; ')}; --anew leaves that out`,
+    });
+  return {
+    ...progress,
+    begun: true,
+    edits: [...progress.edits, ...proved.flatMap(({ edits }) => edits)],
+    tried: [...progress.tried, ...proved.map(({ engine, remedy, cause }) => ({ engine, remedy, cause }))],
+  };
 }
 
 function planNow(up: BringUp, progress: Progress, facts: readonly NodeFacts[]): Plan {

@@ -85,6 +85,7 @@ export const inputs = {
     recipe: recipeFile.meta({ positional: true, example: 'recipe.yaml' }),
     why: z.boolean().default(false).describe('where each number comes from'),
     replace: z.boolean().default(false).describe('plan as if ranks that serve another recipe may be stopped'),
+    anew: z.boolean().default(false).describe('leave out what earlier runs proved or saw fail'),
   }),
   up: z.strictObject({
     recipe: recipeFile.meta({ positional: true, example: 'recipe.yaml' }),
@@ -96,6 +97,7 @@ export const inputs = {
       .meta({ value: 'DIGEST' }),
     replace: z.boolean().default(false).describe('stop ranks of ours that serve another recipe'),
     wait: z.boolean().default(false).describe('wait for consent that is given elsewhere'),
+    anew: z.boolean().default(false).describe('leave out what earlier runs proved or saw fail'),
   }),
   status: z.strictObject({}),
   logs: z.strictObject({
@@ -118,6 +120,10 @@ export const inputs = {
       .default(20)
       .describe('how many, newest first')
       .meta({ example: '--limit 5' }),
+    remedies: z
+      .boolean()
+      .default(false)
+      .describe('list the remedies that runs proved, which the next up begins with'),
   }),
   show: z.strictObject({ run: runId.meta({ positional: true, example: '14' }) }),
   adopt: z.strictObject({

@@ -1,15 +1,18 @@
 import type { Node } from '../domain/cluster.ts';
 import type { NodeFacts } from '../domain/facts.ts';
 import type { Plan } from '../domain/plan.ts';
-import { editRecipe, type RecipeFile } from '../domain/recipe.ts';
+import { type EngineName, editRecipe, type RecipeFile } from '../domain/recipe.ts';
 import { chooseNodes } from '../files/choose-nodes.ts';
 import { readRecipe } from '../files/recipe-file.ts';
+import { whySkip } from '../planning/engine-choice.ts';
 import { runningEdits } from '../planning/our-ranks.ts';
 import { plan as decide } from '../planning/plan.ts';
+import { failedBefore } from './failed-before.ts';
 import { hostKeyError } from './host-key-error.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';
 import type { Operation } from './operation.ts';
+import { provedFor } from './proved-before.ts';
 import { remembered } from './remembered.ts';
 import type { World } from './world.ts';
 
@@ -20,21 +23,36 @@ export function planFor(
   nodes: readonly Node[],
   facts: readonly NodeFacts[],
   replace: boolean,
+  anew = false,
 ): Plan {
   const running = runningEdits(facts, file.digest);
-  const edits = running?.edits ?? [];
+  const engine =
+    running?.engine ?? (anew ? file.recipe.engines[0] : choose(world, file, nodes, facts)) ?? 'sglang';
+  const proved = running !== undefined || anew ? [] : provedFor(world, file.recipe, engine);
+  const edits = running?.edits ?? proved.flatMap((one) => one.edits);
   return decide({
     cluster: world.cluster,
     nodes,
     recipe: editRecipe(file.recipe, edits),
     recipeDigest: file.digest,
     edits,
-    engine: running?.engine ?? file.recipe.engines[0] ?? 'sglang',
+    engine,
     facts,
     sudo: Object.fromEntries(nodes.map((node) => [node.name, true])),
     replace,
     remembered: remembered(world),
   });
+}
+
+/** The first engine that is not known to fail here; the recipe's last where all are. */
+function choose(
+  world: World,
+  { recipe }: RecipeFile,
+  nodes: readonly Node[],
+  facts: readonly NodeFacts[],
+): EngineName | undefined {
+  const input = { nodes, facts, recipe, failedBefore: failedBefore(world) };
+  return recipe.engines.find((engine) => whySkip(engine, input) === undefined) ?? recipe.engines.at(-1);
 }
 
 /** `firstlight plan RECIPE`: the dry run: probe and plan without apply. */
@@ -52,7 +70,7 @@ export const planOperation: Operation<typeof inputs.plan> = {
       const error = hostKeyError(node.failure);
       if (error !== undefined) throw error;
     }
-    const planned = planFor(world, file, nodes, facts, input.replace);
+    const planned = planFor(world, file, nodes, facts, input.replace, input.anew);
     const blocked = planned.state === 'blocked';
     const inTheWay = planned.phases.some((phase) => phase.steps.some((step) => step.needsConsent));
     return {

@@ -2,6 +2,7 @@ import { foldAll } from '../domain/run-state.ts';
 import { inputs } from './inputs.ts';
 import type { Operation } from './operation.ts';
 import { findRun } from './past-run.ts';
+import { provedBefore } from './proved-before.ts';
 
 /** `firstlight runs`: past runs, newest first, each as a fold over its events. */
 export const runs: Operation<typeof inputs.runs> = {
@@ -14,6 +15,7 @@ export const runs: Operation<typeof inputs.runs> = {
     return {
       report: {
         kind: 'runs',
+        ...(input.remedies ? { remedies: provedBefore(world) } : {}),
         runs: newest.map((summary) => {
           const state = foldAll(world.journal.read(summary.run));
           const from = Date.parse(state.startedAt ?? summary.startedAt);

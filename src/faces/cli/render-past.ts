@@ -13,6 +13,7 @@ import { finish } from './style.ts';
 /** Past runs, newest first. */
 export function renderRuns(report: RunsReport, style: Style): string {
   const { glyphs, paint } = style;
+  if (report.remedies !== undefined) return renderRemedies(report.remedies, style);
   if (report.runs.length === 0) {
     return finish(['No run yet. Bring a model up with firstlight up RECIPE'], style);
   }
@@ -36,6 +37,27 @@ export function renderRuns(report: RunsReport, style: Style): string {
     [
       ...table([[' run', 'what', 'recipe', 'began', 'took', 'ended'], ...rows]),
       'firstlight show RUN replays one',
+    ],
+    style,
+  );
+}
+
+/** Remedies that runs proved: the next `up` of the same model and engine begins with them. */
+function renderRemedies(remedies: NonNullable<RunsReport['remedies']>, style: Style): string {
+  if (remedies.length === 0) return finish(['No run has proved a remedy yet.'], style);
+  const rows = remedies.map((one) => [
+    one.run.padStart(4),
+    when(one.at, style.now),
+    one.cluster,
+    one.model,
+    one.engine,
+    one.cause,
+    one.title,
+  ]);
+  return finish(
+    [
+      ...table([[' run', 'proved', 'cluster', 'model', 'engine', 'against', 'remedy'], ...rows]),
+      'The next up begins with what still fits its recipe; --anew leaves it out',
     ],
     style,
   );

@@ -48,7 +48,7 @@ export function addResources(server: McpServer, world: () => World): void {
     'firstlight://runs',
     { title: 'The runs', description: `The newest ${MOST_RUNS}`, mimeType: 'application/json' },
     async (uri) => {
-      const { report } = await runs.run({ limit: MOST_RUNS }, world());
+      const { report } = await runs.run({ remedies: false, limit: MOST_RUNS }, world());
       return json(uri, report);
     },
   );

@@ -5,5 +5,5 @@ export function nextEngine({ recorder }: BringUp, progress: Progress, why: strin
   const [engine, ...left] = progress.left;
   if (engine === undefined) return undefined;
   recorder.emit({ type: 'engine-changed', from: progress.engine, to: engine, why });
-  return { ...progress, engine, left };
+  return { ...progress, engine, left, begun: false };
 }

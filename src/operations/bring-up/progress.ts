@@ -21,6 +21,8 @@ type UpInput = {
   readonly replace: boolean;
   /** Wait for somebody's consent, or end without it. */
   readonly wait: boolean;
+  /** Nothing that earlier runs proved or saw fail is taken in. */
+  readonly anew?: boolean | undefined;
 };
 
 /** What one bring-up was given; none of it changes while it runs. */
@@ -45,6 +47,8 @@ export type Pending = {
 /** All that one turn of the loop hands to the next. What the hosts show is not among it: that is looked at anew. */
 export type Progress = {
   readonly engine: EngineName;
+  /** Whether what is known of this engine here was taken in before its first launch. */
+  readonly begun: boolean;
   /** Engines to fall back on, in the recipe's order. */
   readonly left: readonly EngineName[];
   readonly edits: readonly RecipeEdit[];

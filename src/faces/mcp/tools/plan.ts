@@ -57,7 +57,10 @@ export const planTool: Tool<typeof input, typeof output> = {
   async run({ recipe }, { client, signal }) {
     const world = aside(client.world(), { signal, face: 'through an agent' });
     const path = recipeBeside(world, recipe);
-    const { report } = await planOperation.run({ recipe: path, why: false, replace: false }, world);
+    const { report } = await planOperation.run(
+      { recipe: path, why: false, replace: false, anew: false },
+      world,
+    );
     if (report.kind !== 'plan') throw new Error('plan gave another report');
     const { plan } = report;
     client.show(`up ${path}`, plan.digest);

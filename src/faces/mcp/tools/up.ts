@@ -74,7 +74,7 @@ export const upTool: Tool<typeof input, typeof output> = {
     const begun = begin(
       world,
       up,
-      { recipe: path, consent: [], plan: given.plan, replace: false, wait: waits },
+      { recipe: path, consent: [], plan: given.plan, replace: false, wait: waits, anew: false },
       { signal: AbortSignal.any([signal, impatient.signal]), face: 'through an agent' },
     );
     const { run, state, asked, answer } = await followRun(world, begun, {
