@@ -34,6 +34,8 @@ export type GuardRecord = {
   /** Whether this user may read the kernel's log: NV_ERR_NO_MEMORY is seen there alone. */
   readonly kernelLog: 'read' | 'unknown';
   readonly driverErrors: number;
+  /** Processes of the rank that the kernel killed for memory, by the counters of its cgroup or container. */
+  readonly oomKills: number;
   /** Least memory available since the rank started, and when that was, ISO. */
   readonly lowestBytes: number;
   readonly lowestAt: string | undefined;
@@ -57,7 +59,6 @@ export function parseGuard(text: string): GuardRecord | undefined {
   const lowestBytes = kib(json['lowestKib']);
   if (state === undefined || reserveBytes === undefined || lowestBytes === undefined) return undefined;
   const at = Number(json['lowestAt']);
-  const errors = Number(json['driverErrors']);
   const curve: readonly unknown[] = Array.isArray(json['curve']) ? json['curve'] : [];
   return {
     state,
@@ -66,7 +67,8 @@ export function parseGuard(text: string): GuardRecord | undefined {
     memory: textAt(json, 'memory') === 'cgroup' ? 'cgroup' : 'host',
     reserveBytes,
     kernelLog: textAt(json, 'kernelLog') === 'read' ? 'read' : 'unknown',
-    driverErrors: Number.isSafeInteger(errors) && errors > 0 ? errors : 0,
+    driverErrors: count(json['driverErrors']),
+    oomKills: count(json['oomKills']),
     lowestBytes,
     lowestAt: Number.isFinite(at) && at > 0 && at < 8.64e12 ? new Date(at * 1000).toISOString() : undefined,
     curve: curve.slice(-MOST_SAMPLES).flatMap((sample) => {
@@ -77,6 +79,10 @@ export function parseGuard(text: string): GuardRecord | undefined {
         : [{ second, bytes }];
     }),
   };
+}
+
+function count(value: unknown): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0;
 }
 
 function kib(value: unknown): number | undefined {

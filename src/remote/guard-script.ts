@@ -81,7 +81,7 @@ members() {
 available() { a=; { while read -r k v u; do [ "$k" != MemAvailable: ] || { a=$v; break; }; done <"$R/proc/meminfo"; } 2>/dev/null; [ -n "$a" ]; }
 # "<folder> <file of the limit> <file of the use> <prefix in memory.stat>" for every limited cgroup above pid $1
 limits() {
-  L=
+  L= E=
   { while IFS= read -r c; do
     case $c in
       0::/*) up "${'$'}{c#0::}" "$R/sys/fs/cgroup" memory.max memory.current -;;
@@ -89,9 +89,13 @@ limits() {
     esac
   done <"$R/proc/$1/cgroup"; } 2>/dev/null
 }
+# The counter of the rank's own cgroup, the innermost that tells one: oom_kill in it counts kills for memory.
+counter() { for x in memory.events memory.oom_control; do [ -n "$E" ] || [ ! -r "$1/$x" ] || E=$1/$x; done; }
+killed() { o=0; [ -z "$E" ] || { while read -r k v; do [ "$k" != oom_kill ] || o=$v; done <"$E"; } 2>/dev/null; }
 up() {
   c=${'$'}{1%/}
   while :; do
+    counter "$2$c"
     x=; { read -r x <"$2$c/$3"; } 2>/dev/null
     case $x in ''|*[!0-9]*|????????????????*) ;; *) case $c in *' '*) ;; *) L="$L $2$c $3 $4 $5";; esac;; esac
     [ -n "$c" ] || return 0
@@ -151,8 +155,8 @@ for x in "$in" signal sudo; do if try "$x"; then by=$x; break; fi; done
 record() {
   j=
   [ -z "$1" ] || for x in $curve; do j="$j,[$(((${'$'}{x%:*} - t) / 100)),${'$'}{x#*:}]"; done
-  printf '{"state":"%s","by":"%s","why":"%s","memory":"%s","reserveKib":%s,"kernelLog":"%s","driverErrors":%s,"lowestKib":%s,"lowestAt":%s,"curve":[%s]}\n' \
-    "$state" "$by" "$why" "$mem" "$q" "$klog" "$errors" "$low" "$lowAt" "${'$'}{j#,}" >guard.json
+  printf '{"state":"%s","by":"%s","why":"%s","memory":"%s","reserveKib":%s,"kernelLog":"%s","driverErrors":%s,"oomKills":%s,"lowestKib":%s,"lowestAt":%s,"curve":[%s]}\n' \
+    "$state" "$by" "$why" "$mem" "$q" "$klog" "$errors" "$kills" "$low" "$lowAt" "${'$'}{j#,}" >guard.json
 }
 
 # The rank, each time looked at anew before it is touched.
@@ -187,6 +191,7 @@ halt() {
 errors=0 n=0 d=0 low= lowAt=0 curve= samples=0 told=0 m=
 clock; t0=$t was=$t e0=$(date +%s)
 limits "${'$'}{P:-self}"
+killed; o0=$o kills=0
 if [ "$auto" = auto ]; then
   { while read -r k v u; do [ "$k" != MemTotal: ] || { [ $((v / 8)) -gt "$reserve" ] || reserve=$((v / 8)); break; }; done <"$R/proc/meminfo"; } 2>/dev/null
 fi
@@ -218,5 +223,10 @@ while :; do
     if [ "$low" != "$said" ] && [ $((t - told)) -ge 500 ]; then record; said=$low told=$t; fi
   fi
   sleep 1
-  gone && { [ "$low" = "$said" ] || record; exit 0; }
+  gone || continue
+  # Who ended it, as far as the counters tell: nothing else is proof of a kill for memory.
+  killed; kills=$((o - o0))
+  if [ "$in" != process ] && [ "$("$in" inspect -f '{{.State.OOMKilled}}' "$ID" </dev/null 2>/dev/null)" = true ]; then kills=1; fi
+  if [ "$low" != "$said" ] || [ $kills != 0 ]; then record; fi
+  exit 0
 done`;

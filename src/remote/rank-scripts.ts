@@ -216,10 +216,11 @@ watched() { g=; { read -r g <"$d/guard.json"; } 2>/dev/null; [ "$g" = "$was" ] |
 n=0 was=
 while :; do
   if [ -s "$d/exit" ]; then
-    # A guard that ended it has its last word still to write.
-    i=0; while [ -e "$d/guard.stop" ] && lives "$d/guard" && [ $i -lt 30 ]; do nap; i=$((i+1)); done
+    read -r c <"$d/exit"
+    # A guard that ended it, or looks whether the kernel did, has its last word still to write.
+    i=0; while { [ -e "$d/guard.stop" ] || [ "$c" = 137 ]; } && lives "$d/guard" && [ $i -lt 30 ]; do nap; i=$((i+1)); done
     watched
-    read -r c <"$d/exit"; nap; printf 'X %s %s\n' "$c" "$(size)" >&2; exit 0
+    nap; printf 'X %s %s\n' "$c" "$(size)" >&2; exit 0
   fi
   if [ $n = 0 ]; then
     beat || exit 1

@@ -20,6 +20,7 @@ import { memoryTaken } from './memory-taken.ts';
 import { messageQueueUnreached } from './message-queue-unreached.ts';
 import { ncclConfig } from './nccl-config.ts';
 import { ncclLibrary } from './nccl-library.ts';
+import { oomKillCounted } from './oom-kill-counted.ts';
 import { portInUse } from './port-in-use.ts';
 import { processLimit } from './process-limit.ts';
 import { queuePairFailed } from './queue-pair-failed.ts';
@@ -47,6 +48,7 @@ export const signatures: readonly Signature[] = [
   memoryRanOut,
   killedWhileLoading,
   stoppedByGuard,
+  oomKillCounted,
   contextTooLong,
   kvCacheTooSmall,
   kvPoolNotPositive,
