@@ -63,6 +63,15 @@ init() {
   echo "$name" >/etc/hostname
   printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$name" >/etc/hosts
   printf 'e2e%s%s\n' "$host" "$(head -c 14 /dev/urandom | od -An -tx1 | tr -d ' \n')" >/etc/machine-id
+  # A Python that lies in root's own home is shown to all, and nothing else of it.
+  local shown=${FIRSTLIGHT_E2E_SHOW:-}
+  if [ -n "$shown" ]; then
+    mkdir -p "$own/shown"
+    mount --bind "$shown" "$own/shown"
+    mount -t tmpfs -o mode=755 tmpfs /root
+    mkdir -p "$shown"
+    mount --bind "$own/shown" "$shown"
+  fi
   mount -t tmpfs -o mode=755 tmpfs /srv
   mkdir -p /srv/dist /srv/bin /srv/model /srv/home
   mount --bind "$dist" /srv/dist

