@@ -270,8 +270,10 @@ export type ModelFacts =
       readonly config: Fact<Readonly<Record<string, unknown>>>;
       /** metadata.total_size of model.safetensors.index.json. */
       readonly indexBytes: Fact<number>;
-      /** Weight files the index names that are absent or empty. */
+      /** Weight files the index names that are absent, empty, or no more than git-lfs pointers. */
       readonly missingFiles: readonly string[];
+      /** Those of them that are pointers: git-lfs never fetched what they point to. */
+      readonly pointerFiles?: readonly string[];
       readonly files: readonly ModelFile[];
       /**
        * Tensors by the headers of all shards, summed over what is named alike: a layer's experts are one. Absent

@@ -42,11 +42,15 @@ function modelBlockers(node: Node, rank: number, there: ReachedFacts, input: Inp
   if (model.missingFiles.length === 0) return [];
   const some = model.missingFiles.slice(0, 3);
   const more = model.missingFiles.length - some.length;
+  const which = list(more > 0 ? [...some, `${more} more`] : some);
+  const pointers = model.pointerFiles?.length === model.missingFiles.length;
   return [
     {
-      cause: 'weights-truncated',
+      cause: pointers ? 'weights-are-lfs-pointers' : 'weights-truncated',
       node: node.name,
-      title: `The model on ${node.name} is not whole: ${list(more > 0 ? [...some, `${more} more`] : some)} missing or empty in ${path}.`,
+      title: pointers
+        ? `The model on ${node.name} holds pointers of git-lfs in place of weights: ${which} in ${path}.`
+        : `The model on ${node.name} is not whole: ${which} missing or empty in ${path}.`,
       advice: copyAdvice(rank, input),
       userError: false,
     },

@@ -56,16 +56,19 @@ export function parseModelFolder(output: ProbeOutput | undefined, path: string):
   const pointers = new Set(of('L'));
   const sizes = new Map(files.map((file) => [file.name, file.bytes]));
   const index = of('I')[0];
+  const missingFiles = [
+    ...of('W').filter((name) => (sizes.get(name) ?? 0) === 0 || pointers.has(name)),
+    // Without an index the pointers themselves are what is named and not there.
+    ...(index === undefined ? [...pointers].filter((name) => name.endsWith('.safetensors')) : []),
+  ];
+  const pointerFiles = missingFiles.filter((name) => pointers.has(name));
   return known({
     present: true,
     path,
     config: config(split?.[1], split ? text.slice(split.index + split[0].length) : ''),
     indexBytes: indexBytes(index),
-    missingFiles: [
-      ...of('W').filter((name) => (sizes.get(name) ?? 0) === 0 || pointers.has(name)),
-      // Without an index the pointers themselves are what is named and not there.
-      ...(index === undefined ? [...pointers].filter((name) => name.endsWith('.safetensors')) : []),
-    ],
+    missingFiles,
+    ...(pointerFiles.length > 0 ? { pointerFiles } : {}),
     files,
   });
 }
