@@ -3,6 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { causes } from '../../src/knowledge/causes.ts';
+import { SGLANG_FLAGS } from '../../src/knowledge/engines/sglang-flags.ts';
+import { VLLM_FLAGS } from '../../src/knowledge/engines/vllm-flags.ts';
+import { hasFlag } from '../../src/knowledge/signatures/engine-flags.ts';
 import { answerTo } from './corpus.ts';
 
 const FOLDER = new URL('../samples/lines/', import.meta.url);
@@ -32,6 +35,33 @@ const NOISE = [
   '** WARNING: connection is not using a post-quantum key exchange algorithm.',
   'bash: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8)',
 ];
+
+describe('the catalogues of flags', () => {
+  it('hold whole names, each once, and the ones that everybody uses', () => {
+    for (const list of [SGLANG_FLAGS, VLLM_FLAGS]) {
+      const words = list.trim().split(/\s+/);
+      expect(new Set(words).size).toBe(words.length);
+      expect(words.filter((word) => !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(word))).toEqual([]);
+    }
+    for (const flag of [
+      '--enable-auto-tool-choice',
+      '--max-model-len',
+      '--headless',
+      '--no-enable-prefix-caching',
+    ])
+      expect({ flag, vllm: hasFlag('vllm', flag), sglang: hasFlag('sglang', flag) }).toEqual({
+        flag,
+        vllm: true,
+        sglang: false,
+      });
+    for (const flag of ['--mem-fraction-static', '--dist-init-addr', '--fp4-gemm-backend'])
+      expect({ flag, vllm: hasFlag('vllm', flag), sglang: hasFlag('sglang', flag) }).toEqual({
+        flag,
+        vllm: false,
+        sglang: true,
+      });
+  });
+});
 
 describe('a failure in the words of the software', () => {
   it.each(samples.map((one) => [one.name, one] as const))('%s', (_name, one) => {

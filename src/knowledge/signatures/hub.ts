@@ -16,16 +16,18 @@ const refused = pattern(
     'Repository Not Found for url',
     'RepositoryNotFoundError',
     'HF_TOKEN',
+    'is not a local folder and is not a valid model identifier',
+    'private repository',
   ],
-  /GatedRepo|gated repo|Access to (?:model|dataset) (?<repo>\S+) is restricted|Invalid user token|awaiting a review|LocalTokenNotFoundError|Invalid username or password|Invalid credentials in Authorization header|Token is required \(|RepositoryNotFoundError: 401|Repository Not Found for url: (?<url>\S+?)\.?$|(?:401|403) .*HF_TOKEN|HF_TOKEN.*(?:not set|missing|invalid)/,
+  /GatedRepo|gated repo|Access to (?:model|dataset) (?<repo>\S+) is restricted|Invalid user token|awaiting a review|LocalTokenNotFoundError|Invalid username or password|Invalid credentials in Authorization header|Token is required \(|RepositoryNotFoundError: 401|Repository Not Found for url: (?<url>\S+?)\.?$|(?:401|403) .*HF_TOKEN|HF_TOKEN.*(?:not set|missing|invalid)|(?:^|[\s'":])(?<name>[\w-][\w.-]*(?:\/[\w.-]+)?) is not a local folder and is not a valid model identifier|If this is a private repository/,
 );
 const statusOfHub = pattern(
   ['401 Client Error', '403 Client Error', '401 Unauthorized', '403 Forbidden'],
   /40[13] (?:Client Error|Unauthorized|Forbidden).*(?:https?:\/\/(?:\w+\.)?(?:huggingface\.co|hf\.co|hf-mirror\.com)\/(?<path>\S+)|[Gg]ated)/,
 );
 const limited = pattern(
-  ['429 Client Error', 'Too Many Requests', 'rate limit', 'status code: 429', '429 Too Many'],
-  /429 Client Error|(?:huggingface\.co|hf\.co|[Hh]ub|HfHub).*(?:429|Too Many Requests|rate limit)|(?:429|Too Many Requests|rate limit).*(?:huggingface\.co|hf\.co|[Hh]ub|your IP|per \d+ minutes|HF_TOKEN)|We had to rate limit (?:your IP|you)/i,
+  ['429 Client Error', 'Error 429', 'Too Many Requests', 'rate limit', 'status code: 429', '429 Too Many'],
+  /429 Client Error|HTTP Error 429|(?:huggingface\.co|hf\.co|[Hh]ub|HfHub).*(?:429|Too Many Requests|rate limit)|(?:429|Too Many Requests|rate limit).*(?:huggingface\.co|hf\.co|[Hh]ub|your IP|per \d+ minutes|HF_TOKEN)|We had to rate limit (?:your IP|you)/i,
 );
 
 /** The hub wants a token or an accepted licence. */
@@ -43,7 +45,8 @@ export const hubGated = lineSignature({
     `Give HF_TOKEN to the rank on every node; or download once and copy the folder: hf download MODEL --local-dir THE_FOLDER, on ${where}`,
     `It has worked when, in the container: hf auth whoami names the account`,
   ],
-  confidence: ({ message }) => (/Repository ?Not ?Found/.test(message) ? 0.72 : 0.94),
+  confidence: ({ message }) =>
+    /Repository ?Not ?Found|not a local folder|private repository/.test(message) ? 0.72 : 0.94,
   specificity: 3,
   looks: [
     'Access to model org/model is restricted. You must have access to it and be authenticated to access it.',

@@ -23,8 +23,9 @@ const config = pattern(
     'is not a local folder',
     'model weights with',
     'config.json',
+    'Error no file named',
   ],
-  /(?:Can't load (?:the configuration of|tokenizer for|the model for) '(?<a>[./~][^']+)'|(?<b>\/\S+) does not appear to have a file named|(?<c>\/\S+) is not a local folder|Cannot find any (?:safetensors )?model weights with [`'](?<d>\/[^`']+)|(?:[Nn]o|[Cc]ould not find|[Cc]annot find|[Mm]issing) (?:a )?config\.json (?:in|at|under) ['"]?(?<e>\/[^'"\s]+))/,
+  /(?:Can't load (?:the configuration of|tokenizer for|the model for) '(?<a>[./~][^']+)'|(?<b>\/\S+) does not appear to have a file named|(?:^|[\s'":])(?<c>[~.]{0,2}\/\S+) is not a local folder|Cannot find any (?:safetensors )?model weights with [`'](?<d>\/[^`']+)|Error no file named .* found in directory (?<f>\/[^\s.]\S*?)\.?$|(?:[Nn]o|[Cc]ould not find|[Cc]annot find|[Mm]issing) (?:a )?config\.json (?:in|at|under) ['"]?(?<e>\/[^'"\s]+))/,
 );
 const noFile = pattern(
   [
@@ -59,8 +60,8 @@ export const modelPathMissing: Signature = {
     const first = all[0];
     if (first === undefined) return undefined;
     const path = evidence.recipe.path.replace(/\/+$/, '');
-    const { a, b, c, d, e } = first.groups;
-    const missing = a ?? b ?? c ?? d ?? e ?? path;
+    const { a, b, c, d, e, f } = first.groups;
+    const missing = a ?? b ?? c ?? d ?? e ?? f ?? path;
     const place = whoSaid(first, all, view);
     const where = place.node ?? nodesOf(evidence).join(' and ');
     const lies = valueIf(factsOf(evidence, first.node)?.model);
@@ -92,7 +93,7 @@ export const modelPathMissing: Signature = {
 function counts(found: Found, { evidence, command }: View): boolean {
   const { groups, message } = found;
   if (
-    /\((?:invalid repository id)\)|Repo id|Invalid repository ID|path_or_model_id|Can't load|does not appear|is not a local|any (?:safetensors )?model weights|config\.json (?:in|at|under)/.test(
+    /\((?:invalid repository id)\)|Repo id|Invalid repository ID|path_or_model_id|Can't load|does not appear|is not a local|any (?:safetensors )?model weights|config\.json (?:in|at|under)|Error no file named/.test(
       message,
     )
   )
@@ -107,7 +108,9 @@ function counts(found: Found, { evidence, command }: View): boolean {
   return (
     (told !== undefined && within(told, file)) ||
     MODEL_FILE.test(file) ||
-    /bind source path|link_stat/.test(message)
+    /bind source path|link_stat/.test(message) ||
+    (/cannot access|does not exist|not found/.test(message) &&
+      /models?\b|weights|checkpoint|\/hub\b|snapshots|safetensors/i.test(file))
   );
 }
 
