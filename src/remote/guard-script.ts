@@ -210,6 +210,7 @@ while :; do
     rate=$r; for x in $r1 $r2; do [ $x -ge $rate ] || rate=$x; done
     [ $rate -gt 0 ] || rate=0
     # Reading the log is a process more: every third second of a fall.
+    [ $rate -gt 32768 ] || d=0
     if [ $rate -gt 32768 ]; then d=$(((d+1)%3)); [ $d != 1 ] || driver; elif [ $((samples % 10)) = 0 ]; then driver; errors=0; fi
     if [ $state = guards ]; then
       if [ "$m" -lt "$q" ]; then halt reserve
