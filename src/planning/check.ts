@@ -7,6 +7,7 @@ import { gib, list } from '../domain/units.ts';
 import { stoppableHolders } from './allocate.ts';
 import { activeRdma, fabricOf } from './fabric.ts';
 import { hostBlockers } from './host-blockers.ts';
+import { memoryTroubles, RESERVE_BYTES } from './memory-items.ts';
 import { isUnified } from './need.ts';
 import { clockIsOff, ownNameOnLoopback, swapUsedUp } from './warnings.ts';
 
@@ -143,7 +144,16 @@ function unknownItems(facts: ReachedFacts, item: Item): readonly CheckItem[] {
     ...(facts.model === undefined ? {} : { model: facts.model }),
   };
   return Object.entries(parts).flatMap(([topic, fact]) =>
-    fact.known ? [] : [item('unknown', topic, `Not known: ${fact.why}.`)],
+    fact.known
+      ? []
+      : [
+          item(
+            'unknown',
+            topic,
+            `Not known: ${fact.why}.`,
+            topic === 'gpus' ? facts.driver?.trouble?.remedy : undefined,
+          ),
+        ],
   );
 }
 
@@ -152,8 +162,13 @@ function memoryItems(facts: ReachedFacts, input: CheckInput, item: Item): readon
   if (memory === undefined) return [];
   const said = `${gib(memory.availableBytes)} of ${gib(memory.totalBytes)} available, ${gib(memory.freeBytes)} free, ${gib(memory.cachedBytes)} in files`;
   const holders = stoppableHolders(facts);
+  const troubles = memoryTroubles(facts, input.recipe?.memory.reserve ?? RESERVE_BYTES).filter(
+    // A plan tells of swap and cache itself, and of the GPUs what is not known stands above.
+    ({ about }) => about !== 'gpus' && (input.plan === undefined || (about !== 'cache' && about !== 'swap')),
+  );
   return [
     item('fine', 'memory', `${said}.`),
+    ...troubles.map(({ level, title, remedy }) => item(level, 'memory', title, remedy)),
     ...(input.plan === undefined && holders.length > 0
       ? [
           item(

@@ -4,6 +4,8 @@ import { gib } from '../domain/units.ts';
 import { driverHeldBytes } from './driver-held.ts';
 
 const GIB = 2 ** 30;
+/** Kept free on every node where no recipe says otherwise; as `memory.reserve` of a recipe. */
+export const RESERVE_BYTES = 6 * GIB;
 /** So much page cache beside little free memory makes a start fail that asks CUDA what is free (spark.md §3). */
 const CACHE_WORTH_BYTES = 8 * GIB;
 /** Under this much a launch finds nothing free now, whatever the kernel would give back. */
@@ -15,7 +17,10 @@ const STALLED_PERCENT = 5;
 /** Dirty pages cannot be dropped, and writing them back takes its time. */
 const MUCH_DIRTY_BYTES = 2 * GIB;
 
-type Said = Pick<CheckItem, 'level' | 'title' | 'remedy'>;
+/** `about`: what a plan says and does something about itself is told apart from the rest. */
+type Said = Pick<CheckItem, 'level' | 'title' | 'remedy'> & {
+  readonly about: 'memory' | 'cache' | 'swap' | 'driver' | 'gpus';
+};
 
 /** What is wrong with a node's memory, or with what tells of it, each with the way out; nothing where all is well. */
 export function memoryTroubles(facts: ReachedFacts, reserveBytes: number): readonly Said[] {
@@ -36,8 +41,8 @@ export function gpusSeen(facts: ReachedFacts): readonly Gpu[] {
   return valueIf(facts.gpus) ?? facts.driver?.trouble?.seen ?? [];
 }
 
-function warning(title: string, remedy: string): Said {
-  return { level: 'warning', title, remedy };
+function warning(about: Said['about'], title: string, remedy: string): Said {
+  return { level: 'warning', about, title, remedy };
 }
 
 function lowMemory(memory: MemoryFacts, reserveBytes: number, unified: boolean): readonly Said[] {
@@ -54,6 +59,7 @@ function lowMemory(memory: MemoryFacts, reserveBytes: number, unified: boolean):
       : '';
     said.push(
       warning(
+        'memory',
         `${gib(availableBytes)} available, under the reserve of ${gib(reserveBytes)}${beside}. Another launch may wedge the host.`,
         stuck
           ? 'drop the cache, and see what is left: sync; echo 3 | sudo tee /proc/sys/vm/drop_caches'
@@ -68,6 +74,7 @@ function lowMemory(memory: MemoryFacts, reserveBytes: number, unified: boolean):
   ) {
     said.push(
       warning(
+        'cache',
         `Only ${gib(freeBytes)} are free now; ${gib(cache)} are page cache, which CUDA counts as used.`,
         'firstlight up drops it before a launch; by hand: sync; echo 1 | sudo tee /proc/sys/vm/drop_caches',
       ),
@@ -77,6 +84,7 @@ function lowMemory(memory: MemoryFacts, reserveBytes: number, unified: boolean):
   if (dirty !== undefined && dirty > MUCH_DIRTY_BYTES)
     said.push(
       warning(
+        'cache',
         `${gib(dirty)} of the page cache are not written yet.`,
         'wait for a copy that runs to end: sync',
       ),
@@ -91,6 +99,7 @@ function kernelTroubles({ lines }: MemoryFacts, node: string): readonly Said[] {
   if (total !== undefined && free !== undefined && total > 0 && free < total / 100)
     said.push(
       warning(
+        'swap',
         'Swap is used up, so it ran out of memory before.',
         'See what was pushed out before a launch; a reboot empties it.',
       ),
@@ -99,6 +108,7 @@ function kernelTroubles({ lines }: MemoryFacts, node: string): readonly Said[] {
   if (pressure !== undefined && pressure.full10 >= STALLED_PERCENT)
     said.push(
       warning(
+        'memory',
         `All work stood still for memory ${pressure.full10.toFixed(0)} % of the last ten seconds.`,
         'start nothing there until it has come to rest; stop a holder if it does not.',
       ),
@@ -107,6 +117,7 @@ function kernelTroubles({ lines }: MemoryFacts, node: string): readonly Said[] {
   if (cmaTotal === 0 && cmaFree !== undefined && cmaFree > 0)
     said.push(
       warning(
+        'memory',
         `Its kernel reserves memory that it does not count (CmaTotal 0, CmaFree ${gib(cmaFree)}): with it two-node starts fail with NV_ERR_NO_MEMORY.`,
         `On ${node}: boot the kernel before, such as 6.17, and hold it: apt-mark hold`,
       ),
@@ -126,6 +137,7 @@ function printedNumbers(gpus: readonly Gpu[], memory: MemoryFacts | undefined): 
         : ` The host has ${gib(memory.availableBytes)} of ${gib(memory.totalBytes)} available, and that is what counts.`;
     return [
       warning(
+        'memory',
         `nvidia-smi prints ${used}${mib(printed.totalBytes)} for the ${name}, which has no memory of its own.${counts}`,
         'go by what is available here, not by nvidia-smi.',
       ),
@@ -142,6 +154,7 @@ function driverHolds(facts: ReachedFacts): readonly Said[] {
   if (held === undefined || held <= DRIVER_OWN_BYTES) return [];
   return [
     warning(
+      'driver',
       `The driver holds ${gib(held)} that no process accounts for.`,
       'memory of what has just ended comes back within three minutes; what stays is leaked, and a restart of the host brings it back.',
     ),
@@ -156,6 +169,7 @@ function driverTroubles(driver: DriverFacts | undefined, unified: boolean): read
     const left = seen.length > 0 ? ' New work may fail on the others as well.' : '';
     said.push({
       level: kind === 'no-tool' || kind === 'hangs' || kind === 'unreadable' ? 'unknown' : 'warning',
+      about: 'gpus',
       title: `${why}.${left}`,
       remedy,
     });
@@ -163,6 +177,7 @@ function driverTroubles(driver: DriverFacts | undefined, unified: boolean): read
   if (unified && valueIf(driver.flavour) === 'proprietary')
     said.push(
       warning(
+        'driver',
         'The proprietary kernel module is loaded; a GB10 works with the open one alone.',
         'install the driver package whose name ends in -open, then restart the host',
       ),

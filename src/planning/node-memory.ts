@@ -11,11 +11,8 @@ import type { MemoryHolder, NodeMemory } from '../domain/report.ts';
 import { isStoppable, needsRoot, stoppableHolders } from './allocate.ts';
 import { chooseHolders } from './choose-holders.ts';
 import { driverHeldBytes } from './driver-held.ts';
-import { gpusSeen, memoryTroubles } from './memory-items.ts';
+import { gpusSeen, memoryTroubles, RESERVE_BYTES } from './memory-items.ts';
 import { stopStep } from './stop-step.ts';
-
-/** Kept free on every node where no recipe says otherwise; as `memory.reserve` of a recipe. */
-const RESERVE_BYTES = 6 * 2 ** 30;
 
 /** All that is to be told of one node's memory: who holds how much, what can be had, what would have to go. */
 export function nodeMemory(facts: NodeFacts, needBytes: number | undefined): NodeMemory {
