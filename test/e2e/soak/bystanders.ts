@@ -107,12 +107,15 @@ export function identityOf(fleet: WholeFleet, { name, host }: Bystander): string
 export function deedsAgainst(
   fleet: WholeFleet,
   bystander: Bystander,
+  before: string | undefined,
   sinceSeconds: number,
   restarted: boolean,
 ): readonly string[] {
   const { host, handle, keptBy } = bystander;
   const since = Math.floor(sinceSeconds);
-  const journal = `journalctl -q --no-pager -o cat --since @${since} SYSLOG_IDENTIFIER=sudo | grep -F -- '${handle}'`;
+  // A unit is stopped by its name and a process by its pid; sudo writes down every command with all its words.
+  const pid = before?.split(' ')[1] ?? 'none';
+  const journal = `journalctl -q --no-pager -o cat --since @${since} SYSLOG_IDENTIFIER=sudo | grep -E -- 'COMMAND=.*( |/)(${handle.replaceAll('.', '[.]')}|${pid})( |$)'`;
   const docker = `docker events --since ${since} --until "$(date +%s)" --filter container=${handle} --format '{{.Action}} {{.Actor.Attributes.name}}' | grep -E '^(kill|stop|pause|update|destroy|rename)'`;
   const { stdout } = fleet.on(
     host,

@@ -252,9 +252,10 @@ async function touched(soak: Soak, blows: readonly Blow[], since: number): Promi
     }
     if (!ended && now !== identities.get(bystander))
       wrong.push(`${name} on spark-${host} was ${identities.get(bystander)} and is ${now ?? 'gone'}`);
+    const before = identities.get(bystander);
     identities.set(bystander, now);
     wrong.push(
-      ...deedsAgainst(fleet, bystander, since, ended).map(
+      ...deedsAgainst(fleet, bystander, before, since, ended).map(
         (deed) => `spark-${host}'s journal, of ${name}: ${deed}`,
       ),
     );
