@@ -130,7 +130,8 @@ function findingOf(
     node: match.node,
     rank: rank?.rank,
     role: rank?.role,
-    stage: match.shown[0]?.stage ?? stalled ?? rank?.stage,
+    stage:
+      (match.shown[0]?.side === undefined ? match.shown[0]?.stage : rank?.stage) ?? stalled ?? rank?.stage,
     final,
     confidence: match.confidence,
     title: match.title,

@@ -1,6 +1,7 @@
 import type { Evidence, LogLine, RankEvidence, SideLog, Told } from '../domain/evidence.ts';
 import { type EngineName, type Recipe, recipeSchema } from '../domain/recipe.ts';
 import { engines } from '../knowledge/engines/index.ts';
+import { logsAfterwards } from './afterwards.ts';
 import { fileLines } from './file-lines.ts';
 import { type NamedLog, rankInLog, readLogName, severalNodesIn } from './log-names.ts';
 import { recogniseEngine } from './recognise-engine.ts';
@@ -48,14 +49,17 @@ export function offlineEvidence(
     ranks,
     before: told.facts,
     after: [],
-    side: sides.map(
-      ({ log, named: { kind, of } }): SideLog => ({
-        name: log.name,
-        kind,
-        node: of === undefined ? undefined : nodeNamed(of, ranks),
-        lines: log.lines,
-      }),
-    ),
+    side: [
+      ...sides.map(
+        ({ log, named: { kind, of } }): SideLog => ({
+          name: log.name,
+          kind,
+          node: of === undefined ? undefined : nodeNamed(of, ranks),
+          lines: log.lines,
+        }),
+      ),
+      ...logsAfterwards(told.facts),
+    ],
     launched: told.launched,
     ...(finished ? { finished } : {}),
     now,

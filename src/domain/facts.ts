@@ -351,6 +351,22 @@ export type LockRecord = {
 
 export type DiskFacts = { readonly path: string; readonly totalBytes: number; readonly freeBytes: number };
 
+/** What only a look right after a failure asks for. */
+export type Afterwards = {
+  /** What the kernel said since the launch, as it printed it. */
+  readonly kernelLog: Fact<readonly string[]>;
+  /** Containers of ours, as their runtime remembers them. */
+  readonly containers: Fact<
+    readonly {
+      readonly name: string;
+      readonly state: string;
+      readonly exitCode: number;
+      readonly oomKilled: boolean;
+      readonly error: string;
+    }[]
+  >;
+};
+
 /** All that one look saw on one node. Never remembered across looks. */
 export type NodeFacts =
   | { readonly node: string; readonly at: string; readonly reached: false; readonly failure: Unreachable }
@@ -380,6 +396,8 @@ export type NodeFacts =
       readonly ranks: Fact<readonly RankRecord[]>;
       readonly owed: Fact<readonly UndoRecord[]>;
       readonly lock: Fact<LockRecord | null>;
+      /** Present in a look after a failure. */
+      readonly afterwards?: Afterwards;
     };
 
 export type ReachedFacts = Extract<NodeFacts, { reached: true }>;

@@ -8,6 +8,8 @@ export type LookRequest = {
   readonly modelPath: string | undefined;
   /** Read the headers of its safetensors files too: every tensor's size, for an exact fit. */
   readonly modelHeaders?: boolean;
+  /** After a failure: how many seconds back the kernel's log is read. */
+  readonly sinceSeconds?: number;
   /** Which runtime is asked for the images; docker where none is named. */
   readonly runtime?: 'docker' | 'podman';
   /** Images and programs to look for, by engine. */

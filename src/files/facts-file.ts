@@ -38,7 +38,8 @@ const lookSchema = z.custom<NodeFacts>((value) => {
   if (!('node' in value && typeof value.node === 'string' && 'reached' in value)) return false;
   if (value.reached === false) return 'failure' in value;
   return Object.entries(value).every(
-    ([key, fact]) => ['node', 'at', 'reached', 'milliseconds', 'driver'].includes(key) || isFact(fact),
+    ([key, fact]) =>
+      ['node', 'at', 'reached', 'milliseconds', 'driver', 'afterwards'].includes(key) || isFact(fact),
   );
 }, 'is not what a look at a node writes');
 const looksSchema = z.union([

@@ -16,7 +16,7 @@ export async function look(
   world: Eyes,
   nodes: readonly Node[],
   recipe: Recipe | undefined,
-  more: Pick<LookRequest, 'modelHeaders'> = {},
+  more: Pick<LookRequest, 'modelHeaders' | 'sinceSeconds'> = {},
 ): Promise<readonly NodeFacts[]> {
   return Promise.all(
     nodes.map((node) => lookAt(world, node, { ...requestFor(nodes, node, recipe), ...more })),

@@ -30,7 +30,7 @@ export function quotedLine(
   run: string,
   { attempt, quotes }: { readonly attempt?: number; readonly quotes: readonly Quote[] },
 ): string {
-  const quote = quotes[0];
+  const quote = quotes.find(({ log }) => log === undefined);
   if (quote === undefined) return '';
   const which = attempt === undefined ? '' : ` --attempt ${attempt}`;
   return `firstlight logs ${run}${which} --rank ${quote.rank} --line ${quote.line}`;

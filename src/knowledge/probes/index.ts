@@ -1,6 +1,7 @@
 import { type Fact, known, type ModelFacts, type ReachedFacts, valueIf } from '../../domain/facts.ts';
 import type { LookRequest, Probe, ProbeOutput } from '../../domain/probe.ts';
 import { type EngineName, softwareOf } from '../../domain/recipe.ts';
+import { endedContainersProbe, kernelLogProbe, parseAfterwards } from './afterwards.ts';
 import { assign } from './assign.ts';
 import { containersProbe, parseContainers, plainContainer } from './containers.ts';
 import { disksProbe, parseDisks } from './disks.ts';
@@ -39,6 +40,7 @@ export function probesFor(request: LookRequest): Probe[] {
     ...(askedImages(request).length + askedPrograms(request).length > 0 ? [enginesProbe] : []),
     sudoProbe,
     ownRecordsProbe,
+    ...(request.sinceSeconds === undefined ? [] : [kernelLogProbe, endedContainersProbe]),
   ];
 }
 
@@ -51,6 +53,7 @@ function packageOf(engine: EngineName, program: string): string {
 export function probeHeader(request: LookRequest): string {
   return [
     assign('FL_RUNTIME', request.runtime ?? 'docker'),
+    assign('FL_SINCE_SECONDS', String(Math.ceil(request.sinceSeconds ?? 0))),
     assign('FL_MODEL', request.modelPath ?? ''),
     assign('FL_PEERS', askedPeers(request).join('\n')),
     assign(
@@ -125,7 +128,16 @@ export function assembleFacts(input: {
     ranks: map(own, ({ ranks }) => ranks),
     owed: map(own, ({ owed }) => owed),
     lock: own.known ? own.value.lock : own,
+    ...afterwardsOf(outputs, request),
   };
+}
+
+function afterwardsOf(
+  outputs: ReadonlyMap<string, ProbeOutput>,
+  { sinceSeconds }: LookRequest,
+): Pick<ReachedFacts, 'afterwards'> {
+  const afterwards = parseAfterwards(outputs, sinceSeconds !== undefined);
+  return afterwards === undefined ? {} : { afterwards };
 }
 
 function asksHeaders(request: LookRequest): boolean {

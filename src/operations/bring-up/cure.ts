@@ -1,3 +1,4 @@
+import { logsAfterwards } from '../../diagnosis/afterwards.ts';
 import { diagnose } from '../../diagnosis/diagnose.ts';
 import { treat as chooseRemedy } from '../../diagnosis/treat.ts';
 import type { Evidence } from '../../domain/evidence.ts';
@@ -19,6 +20,9 @@ import {
 import { stopAttempt } from './stop-attempt.ts';
 import { tellRemedy } from './tell-remedy.ts';
 
+/** How far back the kernel's log is read where no look came before. */
+const SINCE_SECONDS = 3600;
+
 /**
  * What follows a failed attempt: the cause is named from its evidence, its ranks are stopped, and a remedy edits what
  * is wanted; where none is left the next engine is tried, and where none of these is left the run ends.
@@ -31,8 +35,8 @@ export async function cure(
 ): Promise<Move> {
   const { world, recorder, nodes, treat = chooseRemedy } = up;
   const { attempt, engine, tried } = failed;
-  const after = await look(world, nodes, evidence.recipe);
-  const whole: Evidence = { ...evidence, after };
+  const after = await look(world, nodes, evidence.recipe, { sinceSeconds: sinceLaunch(evidence) });
+  const whole: Evidence = { ...evidence, after, side: logsAfterwards(after) };
   const finding = diagnose(whole, { final: true });
   recorder.emit({ type: 'finding', attempt, ...finding });
   await stopAttempt(up, attempt, services, 'one rank ended, so all are stopped');
@@ -58,6 +62,12 @@ export async function cure(
   return changed === undefined
     ? ended(notServing(sentences(finding.title, finding.advice[0])))
     : again(changed);
+}
+
+/** Seconds since the look before the launch: what a kernel said earlier is about something else. */
+function sinceLaunch({ before, now }: Evidence): number {
+  const looked = before.map(({ at }) => Date.parse(at)).filter(Number.isFinite);
+  return looked.length === 0 ? SINCE_SECONDS : Math.max(60, (now - Math.min(...looked)) / 1000 + 5);
 }
 
 /** A remedy that did not help is taken back, so that it does not colour what comes next. */
