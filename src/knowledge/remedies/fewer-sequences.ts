@@ -6,7 +6,7 @@ const DEFAULT_SEQUENCES = 256;
 /** A quarter of the sequences at once. */
 export const fewerSequences: Remedy = {
   name: 'fewer-sequences',
-  causes: ['too-many-sequences-for-memory', 'memory-exhausted-rank-stopped'],
+  causes: ['too-many-sequences-for-memory'],
   title: ({ recipe }) => `Serve ${fewer(recipe.sequences)} requests at once`,
   cost: ({ recipe }) => `more requests wait; ${recipe.sequences ?? DEFAULT_SEQUENCES} were wanted at once`,
   apply({ recipe }) {
