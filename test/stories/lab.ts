@@ -67,6 +67,11 @@ export class Firstlight {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
+  /** What it printed so far. */
+  get stdout(): string {
+    return this.#stdout;
+  }
+
   /** What it told so far, where it tells events; a line that is half written waits. */
   get events(): readonly Event[] {
     const lines = this.#stdout.split('\n').slice(0, -1);
