@@ -90,3 +90,29 @@ test('a node that gives no lock blocks, since up would do nothing there', () => 
     remedy: expect.stringContaining('df -h /tmp'),
   });
 });
+
+test('a Spark that prints a total for memory it has not is warned of, and a hanging nvidia-smi has a way out', () => {
+  const seen = spark('b');
+  const printed = { totalBytes: 95896 * 2 ** 20, freeBytes: known(95896 * 2 ** 20) };
+  const [gpu] = seen.gpus.known ? seen.gpus.value : [];
+  const gpus = gpu === undefined ? [] : [{ ...gpu, printed }];
+  const items = (facts: NodeFacts) => check({ cluster: sparks, facts: [spark('a'), facts] });
+  const misled = items({ ...seen, gpus: known(gpus) });
+  expect(misled.filter(({ level }) => level === 'warning').map(({ title }) => title)).toContainEqual(
+    expect.stringMatching(/^nvidia-smi prints 0MiB \/ 95896MiB .* has 114\.7 GiB of 119\.7 GiB available/),
+  );
+  const why = 'nvidia-smi gave no answer in 5 s';
+  const hung = items({
+    ...seen,
+    gpus: unknown(why),
+    driver: {
+      version: known('580.1'),
+      flavour: known('open'),
+      listed: known(1),
+      trouble: { kind: 'hangs', why, remedy: 'a hung driver ends only with a restart', seen: [] },
+    },
+  });
+  expect(hung.filter(({ topic }) => topic === 'gpus')).toMatchObject([
+    { level: 'unknown', title: `Not known: ${why}.`, remedy: 'a hung driver ends only with a restart' },
+  ]);
+});
