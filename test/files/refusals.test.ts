@@ -270,15 +270,21 @@ const wholeFiles: readonly (readonly [string, () => string, string])[] = [
   ['mappings nested by the thousand', () => write('nested2', '{a: '.repeat(60_000)), 'nested too deeply'],
 ];
 
+/** Work done, ms of the processor: what a busy machine makes of it in seconds says nothing. */
+function work(since: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(since);
+  return (user + system) / 1000;
+}
+
 test.each(wholeFiles)('a file that is %s is refused at once, as cluster and as recipe', (_, make, words) => {
   const path = make();
-  const began = performance.now();
+  const began = process.cpuUsage();
   const cluster = refused(() => readCluster(path));
   expect(cluster.code).toBe('bad-cluster-file');
   expect(cluster.message).toContain(words);
   const recipeError = refused(() => readRecipe(path));
   expect(recipeError.code).toBe('bad-recipe-file');
-  expect(performance.now() - began).toBeLessThan(5000);
+  expect(work(began)).toBeLessThan(5000);
 });
 
 test('a file of 50 MB is refused unread', () => {
