@@ -112,7 +112,7 @@ test('a Spark that prints a total for memory it has not is warned of, and a hang
       trouble: { kind: 'hangs', why, remedy: 'a hung driver ends only with a restart', seen: [] },
     },
   });
-  expect(hung.filter(({ topic }) => topic === 'gpus')).toMatchObject([
+  expect(hung.filter(({ topic, node }) => topic === 'gpus' && node === 'spark-b')).toMatchObject([
     { level: 'unknown', title: `Not known: ${why}.`, remedy: 'a hung driver ends only with a restart' },
   ]);
 });
