@@ -12,6 +12,7 @@ import { followRank } from '../remote/rank-runner.ts';
 import { askHealth } from './health.ts';
 import { keepLines } from './keep-lines.ts';
 import type { Recorder } from './recorder.ts';
+import type { Verified } from './verify.ts';
 import type { World } from './world.ts';
 
 export type FollowInput = {
@@ -20,10 +21,12 @@ export type FollowInput = {
   readonly recipe: Recipe;
   readonly services: readonly Service[];
   readonly before: readonly NodeFacts[];
+  /** Asks the model once it seems to serve; the ranks are followed meanwhile, for one may end of the first question. */
+  readonly verify: () => Promise<Verified>;
 };
 
 export type FollowEnd =
-  | { readonly kind: 'serving'; readonly evidence: Evidence }
+  | { readonly kind: 'serving'; readonly evidence: Evidence; readonly proof: Verified }
   | { readonly kind: 'failed'; readonly evidence: Evidence }
   | {
       readonly kind: 'node-lost';
@@ -38,6 +41,8 @@ const QUIET_MILLISECONDS = 5000;
 /** The same after a fatal line whose rank does not end, while others go on to print and none moves on. */
 const STUCK_MILLISECONDS = 30_000;
 const NODE_LOST_MILLISECONDS = 60_000;
+/** A question without an answer may come before the end of the rank that failed: so long that is waited for. */
+const UNANSWERED_MILLISECONDS = QUIET_MILLISECONDS + 1000;
 
 /**
  * Follows all ranks of one attempt as one stream until it serves, fails or is left alone. A broken connection
@@ -66,6 +71,7 @@ export async function followAttempt(
   let fatalSeen = 0;
   let fatalAt: number | undefined;
   let told = '';
+  let unanswered: { readonly proof: Verified; readonly at: number } | undefined;
 
   const evidence = (): Evidence => ({
     engine: input.engine,
@@ -96,9 +102,16 @@ export async function followAttempt(
         if (now - lost.since > NODE_LOST_MILLISECONDS)
           return { kind: 'node-lost', node, sentence: lost.sentence, evidence: seen };
       }
-      if (await serves(seen)) {
-        tellGuards();
-        return { kind: 'serving', evidence: evidence() };
+      if (unanswered !== undefined) {
+        if (now - unanswered.at > UNANSWERED_MILLISECONDS)
+          return { kind: 'serving', evidence: seen, proof: unanswered.proof };
+      } else if (await serves(seen)) {
+        const proof = await input.verify();
+        if (proof.kind === 'proved') {
+          tellGuards();
+          return { kind: 'serving', evidence: evidence(), proof };
+        }
+        unanswered = { proof, at: world.clock.now() };
       }
       await world.clock.wait(100, world.signal).catch(() => undefined); // an abort is read at the top of the loop
     }

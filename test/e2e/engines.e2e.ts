@@ -89,7 +89,8 @@ const CASES: readonly Case[] = [
     what: 'a shard of the worker that is cut short',
     breaks: (fleet) => {
       keepShard(fleet);
-      fleet.on('b', 'root', ['truncate', '-s', '200000', SHARD]);
+      const cut = fleet.on('b', 'root', ['truncate', '-s', '200000', SHARD]);
+      if (cut.code !== 0) throw new Error(`the shard could not be cut: ${cut.stderr}`);
     },
     mends: (fleet) => backShard(fleet),
     causes: ['weights-truncated'],

@@ -100,6 +100,9 @@ async function followed(head: Rank, worker: Rank) {
       recipe: sparkRecipe(),
       services: [serviceOf(1, 'spark-b'), serviceOf(0, 'spark-a')],
       before: [],
+      verify: async () => {
+        throw new Error('none of these ranks serves');
+      },
     },
     () => undefined,
   );

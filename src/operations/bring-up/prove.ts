@@ -33,10 +33,19 @@ export async function prove(up: BringUp, progress: Progress, launched: Launched)
   const { attempt } = progress;
   const { plan, services, facts } = launched;
   let { pending } = progress;
+  const head = services.find((service) => service.rank === 0);
+  if (head === undefined) throw new Error('a job without a head');
   const followed = await followAttempt(
     world,
     recorder,
-    { attempt, engine: plan.engine, recipe: plan.recipe, services, before: facts },
+    {
+      attempt,
+      engine: plan.engine,
+      recipe: plan.recipe,
+      services,
+      before: facts,
+      verify: () => verify(world, plan.recipe, head),
+    },
     judge,
   );
   if (followed.kind === 'detached') {
@@ -51,9 +60,7 @@ export async function prove(up: BringUp, progress: Progress, launched: Launched)
     measureMemory(recorder, attempt, followed.evidence, followed.kind === 'serving');
   if (followed.kind === 'failed') return cure(up, { ...progress, pending }, services, followed.evidence);
 
-  const head = services.find((service) => service.rank === 0);
-  if (head === undefined) throw new Error('a job without a head');
-  const proof = await verify(world, plan.recipe, head);
+  const { proof } = followed;
   if (proof.kind === 'failed') {
     const after = await look(world, up.nodes, plan.recipe);
     const seen = { ...followed.evidence, after };
