@@ -64,7 +64,7 @@ function pruned(offers: readonly Offer[], bytes: number): readonly Offer[] | und
  * What it costs people that this is stopped, in points: somebody's work that cannot be brought back most of all, then
  * what others use or own, then state that only a running process has.
  */
-export function priceOf(holder: Holder, facts: ReachedFacts): number {
+function priceOf(holder: Holder, facts: ReachedFacts): number {
   const { owner } = holder;
   const me = valueIf(facts.host)?.user;
   const lost =
