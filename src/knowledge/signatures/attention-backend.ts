@@ -43,7 +43,7 @@ export const attentionBackend = lineSignature({
       /TllmGenFmhaRunner.*Unsupported architecture|Missing TRTLLM-GEN kernel|(?:fmha|FMHA|paged_attention)\w*.*(?:[Uu]nsupported (?:architecture|arch|SM)|is not supported on)/,
     ),
     pattern(
-      ['GDN', 'gdn', 'hybrid'],
+      ['GDN', 'gdn', 'linear-attn', 'linear attn', 'linear_attn'],
       /(?:AssertionError|ValueError|NotImplementedError).*(?:hybrid GDN|GDN (?:attention|prefill|backend)|gdn[-_ ](?:prefill[-_ ])?backend|linear[-_ ]attn[-_ ]backend)/,
     ),
   ],

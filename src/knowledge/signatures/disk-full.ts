@@ -33,6 +33,7 @@ export const diskFull = lineSignature({
     ),
   ],
   also: [sender],
+  slow: true,
   // The hub's warning counts where the write then failed.
   counts: ({ message }, { find }) =>
     (!/Not enough free/.test(message) || find(noRoom).length > 0) &&

@@ -1,4 +1,4 @@
-import { inOrder, lineSignature, sameLog, type Where, whoSaid } from './line-signature.ts';
+import { inOrder, lineSignature, movedOn, sameLog, type Where, whoSaid } from './line-signature.ts';
 import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
 
 const noGpu = pattern(
@@ -45,7 +45,9 @@ export const gpuNotVisible: Signature = {
   patterns: [noGpu, noDriverLibrary, noDriver, unseen, nvmlLost],
   looks: ['RuntimeError: No CUDA GPUs are available', 'Failed to initialize NVML: Unknown Error'],
   match(view) {
-    const gone = inOrder([noGpu], view).filter(({ message }) => !/UserWarning|^WARNING/.test(message));
+    const gone = inOrder([noGpu], view).filter(
+      (found) => !/UserWarning|^WARNING/.test(found.message) && !movedOn(found, view),
+    );
     const lost = inOrder([nvmlLost], view);
     const dead = inOrder([noDriver], view);
     const first = lost[0] ?? gone[0] ?? dead[0];

@@ -98,6 +98,10 @@ export const repackRanOut: Signature = {
   seenOn: 'vLLM nightly of August 2026 on a GB10',
   source: 'vLLM model_executor/layers/quantization/utils/marlin_utils_fp4.py',
   patterns: [weightOnly, ...CUDA_OUT_OF_MEMORY],
+  looks: [
+    'Your GPU does not have native support for FP4 computation but FP4 quantization is being used.',
+    'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.19 GiB.',
+  ],
   match(view) {
     const ran = inOrder(CUDA_OUT_OF_MEMORY, view).find(({ stage }) => ['weights', 'kv'].includes(stage));
     const noticed = view.find(weightOnly).filter(({ node }) => node === ran?.node);

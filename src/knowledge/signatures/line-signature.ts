@@ -1,3 +1,4 @@
+import { STAGES } from '../../domain/finding.ts';
 import { list } from '../../domain/units.ts';
 import { nodesOf } from './scene.ts';
 import type { Found, Match, Pattern, Signature, View } from './signature.ts';
@@ -21,6 +22,8 @@ export type LineSignature = {
   readonly unless?: readonly Pattern[];
   /** Lines that the engine itself calls a warning or information count too. */
   readonly evenWarnings?: true;
+  /** It may go on for a while and yet be the cause: lines after which the rank came further count too. */
+  readonly slow?: true;
   /** Lines that are meant; all if left out. */
   readonly counts?: (found: Found, view: View) => boolean;
   /** Where the fault lies; `whoSaid` if left out. */
@@ -58,6 +61,7 @@ export function lineSignature(plain: LineSignature): Signature {
       const all = inOrder(forms, view).filter(
         (found) =>
           (plain.evenWarnings === true || !MILD.test(found.line.text)) &&
+          (plain.slow === true || !movedOn(found, view)) &&
           (plain.counts?.(found, view) ?? true),
       );
       const first = all[0];
@@ -88,6 +92,13 @@ export function inOrder(forms: readonly Pattern[], { find }: View): readonly Fou
   return all
     .filter((found, index) => all.findIndex((other) => other.line === found.line) === index)
     .toSorted((a, b) => a.line.at - b.line.at || a.line.line - b.line.line);
+}
+
+/** Whether the rank came to a later stage after it said this: then that did not stop it. */
+export function movedOn({ rank, side, log, stage }: Found, { evidence }: View): boolean {
+  if (side !== undefined || log !== undefined) return false;
+  const now = evidence.ranks.find((one) => one.rank === rank)?.stage ?? stage;
+  return STAGES.indexOf(now) > STAGES.indexOf(stage);
 }
 
 /** Whether both lines stand in one log. */

@@ -24,6 +24,11 @@ const weightsDone = pattern(
   /^Loading weights took |^Load weight end\.|^Model loading took /,
 );
 
+const trouble = pattern(
+  ['NV_ERR_NO_MEMORY', 'unhandled system error', 'ncclSystemError', 'Cannot allocate memory'],
+  /NV_ERR_NO_MEMORY|NCCL error.*unhandled system error|ncclSystemError|NCCL.*Cannot allocate memory/,
+);
+
 /** Kernels from this one on are seen to fail at registration where 6.17 did not (GB10, September 2026). */
 const REGRESSED = 7;
 
@@ -37,14 +42,14 @@ export const memoryRegistration: Signature = {
     'NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory',
     'libibverbs: Warning: RLIMIT_MEMLOCK is 65536 bytes.',
   ],
-  patterns: [registration, limit, kernel, cma, kernelSays, weightsDone],
+  patterns: [registration, limit, kernel, cma, kernelSays, weightsDone, trouble],
   match(view) {
     const all = [...view.find(registration), ...view.find(kernelSays)].toSorted(
       (a, b) => a.line.at - b.line.at,
     );
     const first =
       all.find((found) => found.message.includes('ibv_') || found.message.startsWith("Couldn't")) ?? all[0];
-    if (first === undefined) return undefined;
+    if (first === undefined) return byKernel(view);
     const low = view.find(limit).find((found) => found.node === first.node && isLow(found));
     if (low !== undefined) return memlock(first, [first, low], low, 0.95);
     const free = view.find(limit).find((found) => isFree(found));
@@ -68,6 +73,16 @@ export const memoryRegistration: Signature = {
     return memlock(first, [first], undefined, 0.75);
   },
 };
+
+/** The kernel itself is named, and what fails is what is known of it: memory right after the rendezvous. */
+function byKernel(view: View): Match | undefined {
+  const failed = view.find(trouble).find((found) => !/WARN.*socket|remote process/.test(found.message));
+  if (failed === undefined || view.serves) return undefined;
+  const suspect = regressed(view, failed.node);
+  const gone = view.find(cma).find((found) => found.node === failed.node);
+  const line = suspect?.found ?? gone;
+  return line === undefined ? undefined : regression(view, failed, [failed, line], suspect?.version, 0.75);
+}
 
 function isLow(found: Found): boolean {
   const { bytes, kib, set } = found.groups;

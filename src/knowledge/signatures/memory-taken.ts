@@ -11,6 +11,7 @@ import {
   readingsOf,
   SHORTAGE_FORMS,
   saysUnified,
+  unexplained,
 } from './memory-readings.ts';
 import { shortage } from './memory-shortage.ts';
 import { factsOf, nodesOf, peerOf } from './scene.ts';
@@ -41,12 +42,18 @@ const setDevice = pattern(
   ['set_device', 'setDevice', '_cuda_init'],
   /torch\.cuda\.set_device\(|_cuda_setDevice\(|_cuda_init\(/,
 );
+/** A row of ps with an engine's process, where somebody printed it beside the failure. */
+const psRow = pattern(
+  ['VLLM::', 'sglang::', 'ray::', 'vllm serve', 'launch_server', 'llama-server', 'ollama'],
+  /^(?:\S+ +)?(?<pid>\d{2,8}) .*?(?<name>VLLM::\w+|sglang::\w+|ray::\w+|llama-server|ollama(?: runner)?|vllm serve|sglang\.launch_server)/,
+);
 const memGetInfo = pattern(['mem_get_info', 'cudaMemGetInfo'], /mem_get_info|cudaMemGetInfo/);
 
 export const CUDA_OUT_OF_MEMORY = [cudaOom, torchOom] as const;
 const SMALL_LACK_GIB = 6;
 const LEAST_CACHE_GIB = 8;
 const LEAST_HOLDER_GIB = 2;
+const HIDDEN_GIB = 15;
 /** From this share of the whole on, the wish is too large rather than the memory hidden. */
 const NEARLY_ALL = 0.78;
 const BEFORE_WEIGHTS = STAGES.indexOf('weights');
@@ -76,6 +83,7 @@ export const memoryTaken: Signature = {
     unbalanced,
     memGetInfo,
     setDevice,
+    psRow,
     ...READING_FORMS,
     ...SHORTAGE_FORMS,
   ],
@@ -177,6 +185,14 @@ function namedHolder(view: View, node: string, shown: readonly Found[], missed: 
 
 /** Without a look at the node there is only what the log says. */
 function byText(view: View, first: Found, node: string, shown: readonly Found[], missed: string): Match {
+  const running = stillRunning(view, first, node);
+  if (running !== undefined) return byRow(node, shown, missed, running);
+  const gap = unexplained(first.message);
+  if (gap !== undefined && gap.gib >= HIDDEN_GIB && (isGb10Size(gap.total) || unified(view, first, node)))
+    return {
+      ...cached(node, shown, `${missed} ${gap.gib.toFixed(1)} GiB belong to no process.`, 0.75),
+      alternatives: [{ cause: 'leftover-process-holds-gpu-memory', confidence: 0.2 }],
+    };
   const info = view.find(memGetInfo).some((found) => found.node === node && found.rank === first.rank);
   const { need, free, total } = first.groups;
   const shared = unified(view, first, node) || info;
@@ -207,6 +223,37 @@ function byText(view: View, first: Found, node: string, shown: readonly Found[],
     missed,
     view.find(setDevice).some((found) => found.rank === first.rank) ? 0.75 : 0.6,
   );
+}
+
+/** A process of an engine in a list of processes, which is not one of those that speak in these logs. */
+function stillRunning(view: View, first: Found, node: string): Found | undefined {
+  const speaking = new Set(
+    view
+      .find(startCheck)
+      .concat(first)
+      .flatMap((found) => /pid=(\d+)/.exec(found.line.text)?.[1] ?? []),
+  );
+  return view
+    .find(psRow)
+    .find(
+      (found) =>
+        found.node === node && !speaking.has(found.groups['pid'] ?? '') && !/pid=/.test(found.line.text),
+    );
+}
+
+function byRow(node: string, shown: readonly Found[], missed: string, running: Found): Match {
+  const { pid = '', name = 'A process' } = running.groups;
+  return {
+    cause: 'leftover-process-holds-gpu-memory',
+    node,
+    shown: [...shown, running],
+    title: `${name} (pid ${pid}) still runs on ${node}, and the engine found too little memory`,
+    why: missed,
+    advice: [`On ${node}: ps -o pid,user,lstart,args -p ${pid}`, `If nobody needs it: sudo kill ${pid}`],
+    values: { pid, holder: name },
+    confidence: 0.8,
+    specificity: 3,
+  };
 }
 
 function leftover(

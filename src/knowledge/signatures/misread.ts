@@ -115,13 +115,13 @@ const healthGaveUp = pattern(
 const prefilling = pattern(
   [
     'Prefill batch',
-    'Avg prompt throughput',
-    '#new-token',
+    'Avg prompt throughput: ',
     'prompt_tokens',
-    'prompt tokens',
-    'chunked prefill',
-    'num_prompt_tokens',
-    'prefill',
+    'ong prompt',
+    'ong prefill',
+    'token prompt',
+    'token prefill',
+    'refilling',
   ],
   /Prefill batch.*#new-token: (?<tokens>\d+)|Avg prompt throughput: (?!0\.0 )(?<rate>[\d.]+)|(?:prompt[_ ]tokens|num_prompt_tokens)["']?\s*[:=]\s*(?<prompt>\d{4,})|[Pp]refill(?:ing)? (?:of )?(?<length>\d{4,})|[Ll]ong (?:prompt|prefill)|(?<kilo>\d+)[Kk][- ]token (?:prompt|prefill)/,
 );

@@ -1,7 +1,7 @@
 import type { Evidence } from '../../domain/evidence.ts';
 import { valueIf } from '../../domain/facts.ts';
 import { quotePlainly } from '../../domain/quote.ts';
-import { inOrder, sameLog, whoSaid } from './line-signature.ts';
+import { inOrder, movedOn, sameLog, whoSaid } from './line-signature.ts';
 import { fabricAddresses, factsOf, nodesOf } from './scene.ts';
 import { type Found, pattern, type Signature, type View } from './signature.ts';
 
@@ -56,7 +56,9 @@ export const modelPathMissing: Signature = {
   ],
   match(view) {
     const { evidence } = view;
-    const all = inOrder([repoId, config, noFile], view).filter((found) => counts(found, view));
+    const all = inOrder([repoId, config, noFile], view).filter(
+      (found) => counts(found, view) && !movedOn(found, view),
+    );
     const first = all[0];
     if (first === undefined) return undefined;
     const path = evidence.recipe.path.replace(/\/+$/, '');

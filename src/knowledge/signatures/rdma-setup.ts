@@ -76,7 +76,8 @@ export function gidsFit({
   if (remote === undefined) return 'unknown';
   const [a, b] = [v4(plainAddress(local)), v4(plainAddress(remote))];
   if ((a === undefined) !== (b === undefined)) return 'other-kind';
-  if (a === undefined) return /^fe80:/i.test(local) === /^fe80:/i.test(remote) ? 'unknown' : 'other-kind';
+  // Both link-local: the entries at the beginning of the table, not those of the addresses that the nodes were given.
+  if (a === undefined) return /^fe80:/i.test(local) || /^fe80:/i.test(remote) ? 'other-kind' : 'unknown';
   return a === b ? 'same-network' : 'other-network';
 }
 

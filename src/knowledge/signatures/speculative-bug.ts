@@ -31,7 +31,7 @@ const error = pattern(
   /(?:^|[\])] |: )(?:\[rank\d+\]: ?)?(?:\w+\.)*(?<kind>AssertionError|IndexError|KeyError|ValueError|TypeError|AttributeError|NotImplementedError|RuntimeError|AcceleratorError|RuntimeException|UnboundLocalError|ZeroDivisionError)\b(?::|$)|Assertion `.*` failed/,
 );
 const inSource = pattern(
-  ['File "', '.py'],
+  'File "',
   /File "[^"]*(?:spec_decode|speculative|eagle\w*|mtp|medusa|dflash|ngram_proposer|rejection_sampler|draft\w*)[^"]*\.py"|File "[^"]*\.py", line \d+, in _?(?:propose|draft|verify|speculative|rejection_sampl)\w*/i,
 );
 

@@ -34,7 +34,7 @@ function matchOf({ evidence, find }: View, rank: RankEvidence, guard: GuardRecor
     node,
     shown: [...lastWords(rank), ...find(driverNoMemory).filter((found) => found.node === node)],
     title: `The memory of ${node} ran out, and rank ${rank.rank} was stopped there before the host froze`,
-    why: `${reason(guard, now)} ${courseOf(guard)}${holder === undefined ? '' : ` Beside the engine there is ${holderWords(holder)}.`}`,
+    why: `${reason(guard, now)}${holder === undefined ? '' : ` Beside the engine there is ${holderWords(holder)}.`}`,
     advice: [
       ...(holder === undefined ? [] : [`On ${node}: ${stopCommand(holder)}`]),
       `Lower memory.fraction, context or sequences in the recipe, or keep less than ${gib(guard.reserveBytes)} available with memory.guard.`,
@@ -55,28 +55,26 @@ function matchOf({ evidence, find }: View, rank: RankEvidence, guard: GuardRecor
   };
 }
 
+/** "2.1 GiB were available there, down from 115.4 GiB in 5 s, and 3.0 GiB are to stay free." */
 function reason(guard: GuardRecord, now: number): string {
-  const whose =
-    guard.memory === 'cgroup' ? "of the rank's own memory limit were left" : 'were available there';
+  const course = courseOf(guard);
+  const left = `${gib(now)} ${guard.memory === 'cgroup' ? "of the rank's own memory limit were left" : 'were available there'}${course}`;
   switch (guard.why) {
     case 'falling':
-      return `${gib(now)} ${whose}, and at the rate of the last seconds they would have been gone within two.`;
+      return `${left}, and within two seconds they would have been gone.`;
     case 'driver':
-      return `The driver reported NV_ERR_NO_MEMORY ${guard.driverErrors === 1 ? 'once' : `${guard.driverErrors} times`} while memory fell to ${gib(now)}.`;
+      return `${left}, and the driver reported NV_ERR_NO_MEMORY${guard.driverErrors > 1 ? ` ${guard.driverErrors} times` : ''}.`;
     default:
-      return `${gib(now)} ${whose}, under the ${gib(guard.reserveBytes)} that are to stay free.`;
+      return `${left}, and ${gib(guard.reserveBytes)} are to stay free.`;
   }
 }
 
-/** "It fell from 61.2 GiB in 41 s." */
+/** ", down from 61.2 GiB in 41 s" */
 function courseOf({ curve }: GuardRecord): string {
   const last = curve.at(-1);
-  const most = curve.reduce<(typeof curve)[number] | undefined>(
-    (top, sample) => (top === undefined || sample.bytes > top.bytes ? sample : top),
-    undefined,
-  );
+  const most = curve.toSorted((a, b) => b.bytes - a.bytes)[0];
   if (last === undefined || most === undefined || most.bytes <= last.bytes) return '';
-  return `It fell from ${gib(most.bytes)} in ${last.second - most.second} s.`;
+  return `, down from ${gib(most.bytes)} in ${last.second - most.second} s`;
 }
 
 /** What the rank printed last, as the place in its log where it was stopped. */
