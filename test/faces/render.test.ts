@@ -12,6 +12,7 @@ import { renderRun } from '../../src/faces/cli/render-run.ts';
 import type { Style } from '../../src/faces/cli/style.ts';
 import { width } from '../../src/faces/cli/width.ts';
 import { answerOfRun } from '../../src/operations/answer-of-run.ts';
+import { guarding } from '../pretend/guard-records.ts';
 import {
   clearPlan,
   downEvents,
@@ -112,6 +113,7 @@ const REPORTS: Readonly<Record<string, Report>> = {
             state: 'running',
             health: 'answers',
             text: '/health 200',
+            guard: { ...guarding, alive: true },
           },
           {
             rank: 1,
@@ -120,6 +122,7 @@ const REPORTS: Readonly<Record<string, Report>> = {
             state: 'running',
             health: 'none',
             text: 'opens no port',
+            guard: { ...guarding, kernelLog: 'unknown', lowestBytes: 22.4 * 2 ** 30, alive: false },
           },
         ],
       },

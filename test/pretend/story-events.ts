@@ -3,6 +3,7 @@ import { known, type NodeFacts, unknown } from '../../src/domain/facts.ts';
 import type { Finding, Stage } from '../../src/domain/finding.ts';
 import type { NodeMemoryPlan, Plan, Service, Step } from '../../src/domain/plan.ts';
 import { type Recipe, recipeSchema } from '../../src/domain/recipe.ts';
+import { guarding } from './guard-records.ts';
 
 /** The two-sparks story as a hand-made list of events, for tests of what faces make of them. Numbers add up. */
 
@@ -411,6 +412,22 @@ function moved(seconds: number, attempt: number, rank: 0 | 1, stage: Stage, perc
   ];
 }
 
+/** What a guard tells once its rank serves: lowest while graphs were captured, and available now, in GiB. */
+function guard(seconds: number, rank: 0 | 1, lowest: number, available: number): Timed {
+  const { node } = service(rank);
+  const lowestAt = new Date(START + 240_000).toISOString();
+  return [
+    seconds,
+    {
+      type: 'guard',
+      attempt: 2,
+      node,
+      rank,
+      guard: { ...guarding, lowestBytes: lowest * GIB, lowestAt, availableBytes: available * GIB },
+    },
+  ];
+}
+
 function remedy(
   seconds: number,
   type: 'remedy-applied' | 'remedy-proved' | 'remedy-failed',
@@ -516,6 +533,8 @@ const story: readonly Timed[] = [
   moved(250, 2, 1, 'warmup'),
   moved(256, 2, 0, 'serving'),
   moved(256, 2, 1, 'serving'),
+  guard(260, 1, 19.8, 23.9),
+  guard(260, 0, 20.6, 24.7),
   [
     261,
     {
