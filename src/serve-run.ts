@@ -18,7 +18,7 @@ export function runServe(input: Parameters<typeof serveOn>[0], outer: World): Pr
     mcp: mcpOverHttp({ world, readOnly: input.readOnly, version: outer.version }),
     pageFolder: join(import.meta.dirname, 'faces', 'web'),
     told: (addresses) => {
-      announce(addresses);
+      announce(addresses, process.argv.includes('--json'));
       if (addresses.browse) openPage(firstAddress(addresses));
     },
   });

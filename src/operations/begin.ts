@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { z } from 'zod';
 import type { Journal } from '../journal/journal.ts';
 import type { Answer, Operation } from './operation.ts';
@@ -13,8 +14,11 @@ export type Aside = {
 
 /** The same World for one request of a face that serves many: its own signal and listener, the same hosts and journal. */
 export function aside(world: World, { signal, face, live = () => {}, journal }: Aside): World {
+  const both = AbortSignal.any([world.signal, signal]);
+  // Every command on every host listens to it.
+  setMaxListeners(0, both);
   return Object.create(world, {
-    signal: { value: AbortSignal.any([world.signal, signal]) },
+    signal: { value: both },
     face: { value: face },
     live: { value: live },
     ...(journal === undefined ? {} : { journal: { value: journal } }),

@@ -19,9 +19,13 @@ export function firstAddress({ base, write, read }: Addresses): string {
   return `${base}/?token=${write ?? read}`;
 }
 
-/** Says the addresses with their tokens, once, on stdout. */
-export function announce(addresses: Addresses): void {
+/** Says the addresses with their tokens, once, on stdout; as one line of JSON where that was asked for. */
+export function announce(addresses: Addresses, asJson: boolean): void {
   const { base, write, read, agent, listen, open, tls } = addresses;
+  if (asJson) {
+    process.stdout.write(`${JSON.stringify({ base, tokens: { write, read, agent } })}\n`);
+    return;
+  }
   const plain = tls ? '' : ', and what is sent can be read on the way: give --tls-cert and --tls-key';
   const lines = [
     ...(open

@@ -94,10 +94,8 @@ export function allRoutes(operations: readonly Operation[], version: string): re
       async ({ world, desk }, { query }) => {
         const newest = world.journal.runs().toSorted((a, b) => b.number - a.number);
         const rows = [];
-        for (const summary of newest.slice(0, Math.min(query.limit ?? 20, 1000))) {
-          const state = await desk.states.of(summary.run);
-          rows.push(runRow(summary, state));
-        }
+        for (const summary of newest.slice(0, Math.min(query.limit ?? 20, 1000)))
+          rows.push(await desk.states.row(summary));
         return { status: 200, body: { runs: rows } };
       },
     ),
@@ -353,16 +351,4 @@ function noRun(run: string): Refusal {
 
 function resumeAt(header: string | string[] | undefined): number | undefined {
   return typeof header === 'string' && /^\d{1,12}$/.test(header) ? Number(header) : undefined;
-}
-
-function runRow(summary: { readonly run: string; readonly startedAt: string }, state: RunState | undefined) {
-  const startedAt = state?.startedAt ?? summary.startedAt;
-  return {
-    run: summary.run,
-    operation: state?.operation ?? 'unknown',
-    recipe: state?.recipe,
-    startedAt,
-    seconds: state?.ended ? (Date.parse(state.ended.at) - Date.parse(startedAt)) / 1000 : undefined,
-    outcome: state?.ended?.outcome ?? 'no end: running, or cut off',
-  };
 }

@@ -1,3 +1,4 @@
+import type { RunsReport } from '../../domain/report.ts';
 import { blank, fold, type RunState } from '../../domain/run-state.ts';
 import type { World } from '../../operations/world.ts';
 
@@ -8,12 +9,35 @@ const AT_ONCE = 2000;
 export type RunStates = {
   /** Undefined for a run that the journal does not have. */
   of(run: string): Promise<RunState | undefined>;
+  /** One line about a run, as lists show it. */
+  row(summary: RunSummary): Promise<RunRow>;
 };
+
+type RunSummary = ReturnType<World['journal']['runs']>[number];
+type RunRow = RunsReport['runs'][number];
 
 /** Keeps the states of the runs that were asked for last. */
 export function newRunStates(journal: () => World['journal']): RunStates {
   const states = new Map<string, RunState>();
+  // A run that has ended stays as it is.
+  const ended = new Map<string, RunRow>();
   return {
+    async row(summary) {
+      const known = ended.get(summary.run);
+      if (known !== undefined) return known;
+      const state = await this.of(summary.run);
+      const startedAt = state?.startedAt ?? summary.startedAt;
+      const row = {
+        run: summary.run,
+        operation: state?.operation ?? 'unknown',
+        recipe: state?.recipe,
+        startedAt,
+        seconds: state?.ended ? (Date.parse(state.ended.at) - Date.parse(startedAt)) / 1000 : undefined,
+        outcome: state?.ended?.outcome ?? 'no end: running, or cut off',
+      };
+      if (state?.ended) ended.set(summary.run, row);
+      return row;
+    },
     async of(run) {
       let state = states.get(run) ?? blank;
       for (;;) {
