@@ -82,7 +82,8 @@ function froze(view: View, node: string): Match | undefined {
   const lost = lostFor(view, node);
   const first = signs[0];
   if (first === undefined || view.find(heat).some(on)) return undefined;
-  if (lost === undefined && boot === undefined && !(signs.length > 1 && stuck !== undefined))
+  const silent = want !== undefined && endsThere(view, want);
+  if (lost === undefined && boot === undefined && !silent && !(signs.length > 1 && stuck !== undefined))
     return undefined;
   const shown = [...signs, ...(boot === undefined ? [] : [boot]), ...(lost === undefined ? [] : [lost])];
   return {
@@ -90,15 +91,32 @@ function froze(view: View, node: string): Match | undefined {
     node,
     shown: shown.slice(0, 5),
     title: `${node} ran so far out of memory that it stopped answering`,
-    why: `${want === undefined ? 'Its kernel was stuck' : 'Its driver could get no more memory'}, and then ${lost === undefined ? 'the host had to be started anew' : `${lost.node} lost it`}. On unified memory that starves the whole host, not only the engine.`,
+    why: `${want === undefined ? 'Its kernel was stuck' : 'Its driver could get no more memory'}, and then ${lost !== undefined ? `${lost.node} lost it` : boot !== undefined ? 'the host was started anew' : 'nothing more was said'}. On unified memory that starves the whole host, not only the engine.`,
     advice: [
       `Look whether ${node} answers again: ssh ${node} uptime. If not, take its power away and give it back.`,
       'Then leave more room: lower memory.fraction by 0.1, or raise memory.reserve; no desktop, and no test with buffers of many GiB beside the engine.',
     ],
-    confidence: signs.length > 1 || (want !== undefined && lost !== undefined) ? 0.85 : 0.7,
+    confidence:
+      silent && lost === undefined && boot === undefined
+        ? 0.62
+        : signs.length > 1 || (want !== undefined && lost !== undefined)
+          ? 0.85
+          : 0.7,
     specificity: 3,
     alternatives: [{ cause: 'unified-memory-exhausted-driver-alloc', confidence: 0.15 }],
   };
+}
+
+/** Whether nothing came after the driver's complaint, in a log of a rank that had not ended: a host that froze says no more. */
+function endsThere(view: View, want: Found): boolean {
+  const log = view.logs.find(({ node, kind }) => node === want.node && kind === 'rank');
+  const last = log?.last?.line ?? Number.POSITIVE_INFINITY;
+  return (
+    log?.exit === undefined &&
+    log?.stage !== 'serving' &&
+    want.side === undefined &&
+    want.line.line >= last - 1
+  );
 }
 
 /** A line by which somebody else lost the node: it may name it, or be a pair's other half. */
@@ -106,6 +124,7 @@ function lostFor(view: View, node: string): Found | undefined {
   const all = view.find(gone);
   return (
     all.find((found) => found.message.includes(node)) ??
+    all.find((found) => /power[- ]cycle|unresponsive|froze|stopped answering/.test(found.message)) ??
     all.find(
       (found) =>
         found.node !== node && (peerOf(view.evidence, node) === found.node || found.side !== undefined),
