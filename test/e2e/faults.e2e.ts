@@ -9,6 +9,9 @@ const why = whyNot();
 if (why !== undefined && process.env['CI']) throw new Error(`the end-to-end suite must run in CI: ${why}`);
 const FULL = process.env['FIRSTLIGHT_E2E_FULL'] === '1';
 
+/** How long a fault lasts that ranks wait out. */
+const BRIEF_MS = 15_000;
+
 const STAGES = ['look', 'clear', 'launch', 'weights', 'serving'] as const;
 type Stage = (typeof STAGES)[number];
 
@@ -80,6 +83,8 @@ describe.skipIf(why !== undefined)('faults at the stages of a bring-up, on whole
       if (struck !== undefined) return;
       struck = fault;
       fault.strike(fleet, 'b');
+      if (fault.brief && stage !== 'serving')
+        setTimeout(() => void Promise.resolve(fault.mend(fleet, 'b')), BRIEF_MS).unref();
     };
     const consent = stage === 'clear' ? await consentToListener() : [];
     if (stage === 'look') strike();

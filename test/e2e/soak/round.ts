@@ -124,7 +124,8 @@ function chooseBlows(random: () => number, hosts: readonly Letter[]): readonly B
     if (fault === undefined || host === undefined || blows.some((blow) => blow.host === host)) continue;
     if (fault.hosts !== undefined && !fault.hosts.includes(host)) continue;
     const at = when < 0.2 ? 0 : when < 0.8 ? when * 12 : 'serving';
-    const lasts = long < 0.5 ? 1 + long * 30 : long < 0.65 ? 75 : undefined;
+    const brief = long < 0.5 || (fault.brief === true && at !== 'serving');
+    const lasts = brief ? 1 + long * 30 : long < 0.65 ? 75 : undefined;
     blows.push({ fault, host, at, lasts });
   }
   return blows;

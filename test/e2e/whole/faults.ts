@@ -15,6 +15,8 @@ export type Fault = {
   readonly harmless?: true;
   /** A bring-up that begins while it lasts cannot come to serve. */
   readonly surely?: true;
+  /** Ranks that meet it wait for many minutes, as real ones do: in a launch it is mended before that. */
+  readonly brief?: true;
 };
 
 /** What a connection that stands already would not meet. */
@@ -41,6 +43,7 @@ export const FAULTS = {
     strike: (fleet, host) => void fleet.host('port', host, 'fab', 'down'),
     mend: (fleet, host) => void fleet.host('port', host, 'fab', 'up'),
     causes: PEER_SILENT,
+    brief: true,
   },
   sshFrozen: {
     what: 'sshd frozen',

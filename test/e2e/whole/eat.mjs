@@ -1,0 +1,10 @@
+// An engine that eats memory, really touched, until somebody ends it: MIB a second, after it has said what SGLang says
+// when it begins to read weights. Its words: --mib-per-second N, whatever else an engine is given.
+const at = process.argv.indexOf('--mib-per-second');
+const step = Math.round((Number(process.argv[at + 1]) || 64) / 10);
+const eaten = [];
+console.log('[2026-11-29 12:00:00] server_args=ServerArgs(model_path=...)');
+console.log('[2026-11-29 12:00:01] Init torch distributed begin.');
+console.log('[2026-11-29 12:00:01] Init torch distributed ends. elapsed=0.10 s, mem usage=0.10 GB');
+console.log('[2026-11-29 12:00:01] Load weight begin. avail mem=1.00 GB');
+setInterval(() => eaten.push(Buffer.alloc(step * 2 ** 20, 1)), 100);
