@@ -1,5 +1,6 @@
 import type { Evidence, LogLine, RankEvidence } from '../domain/evidence.ts';
 import type { Quote } from '../domain/finding.ts';
+import { messageOf } from '../knowledge/engines/log-line.ts';
 import { consequences } from '../knowledge/signatures/consequences.ts';
 import { isHarmless } from '../knowledge/signatures/harmless.ts';
 import type { Scans } from './scan.ts';
@@ -16,10 +17,21 @@ export type ToldLine = {
 };
 
 const LAST = 30;
+/** What vLLM itself calls information, behind any prefix. */
+const MILD = /^(?:\([^)]*\)\s*)*(?:INFO|DEBUG)\b/;
 
-/** Lines of all logs that no other rank's failure explains, weightiest first, then earliest. */
-export function tellingLines(evidence: Evidence, scans: Scans): readonly ToldLine[] {
-  const echoes = new Set(consequences.flatMap(({ form }) => scans.find(form).map((found) => found.line)));
+/**
+ * Lines of all logs that no other rank's failure explains, weightiest first, then earliest; with `echoes` those too
+ * that only tell of it.
+ */
+export function tellingLines(
+  evidence: Evidence,
+  scans: Scans,
+  { echoes: all = false }: { readonly echoes?: boolean } = {},
+): readonly ToldLine[] {
+  const echoes = all
+    ? new Set<LogLine>()
+    : new Set(consequences.flatMap(({ form }) => scans.find(form).map((found) => found.line)));
   const spoken = [
     ...evidence.ranks.map((rank) => ({ rank, node: rank.node, log: undefined, told: scans.telling(rank) })),
     ...scans.besides.map(({ log, telling }) => ({
@@ -58,7 +70,7 @@ export function lastWords(
   ].flatMap(({ lines, ...who }) =>
     lines
       .slice(-LAST)
-      .filter(({ text }) => text.trim() !== '' && !isHarmless(text))
+      .filter(({ text }) => text.trim() !== '' && !isHarmless(messageOf(text)) && !MILD.test(text))
       .slice(-count)
       .map((line) => ({ ...who, line })),
   );

@@ -1,5 +1,6 @@
 import type { Evidence, RankEvidence } from '../domain/evidence.ts';
 import { type Finding, type Quote, STAGES, type Stage } from '../domain/finding.ts';
+import { messageOf, rayAddressOf } from '../knowledge/engines/log-line.ts';
 import { DURING } from './during.ts';
 import { guessFamily } from './guess-family.ts';
 import type { Scans } from './scan.ts';
@@ -18,7 +19,12 @@ export function unknownCause(
 ): Finding {
   const told = tellingLines(evidence, scans);
   const worst = told.find(({ weight }) => weight >= 2) ?? (evidence.ranks.length === 0 ? told[0] : undefined);
-  const rank = worst === undefined ? (firstEnded(evidence) ?? hindmost(evidence)) : worst.rank;
+  const echoes = told.some(({ weight }) => weight >= 2)
+    ? told
+    : tellingLines(evidence, scans, { echoes: true });
+  const rank =
+    pointedAt(evidence, echoes) ??
+    (worst === undefined ? (firstEnded(evidence) ?? hindmost(evidence)) : worst.rank);
   const stage = rank?.stage;
   return {
     cause: 'unknown',
@@ -34,14 +40,28 @@ export function unknownCause(
     consequences: [],
     advice: advice(evidence, rank, stage),
     values: {},
-    ...familyOf(evidence, told),
+    ...familyOf(evidence, told.length > 0 ? told : echoes),
   };
+}
+
+/** What a rank prints of one that is gone, or does not answer. */
+const OF_A_PEER =
+  /closed by peer|reset by peer|remote process exited|waiting for clients|RPC call to \w+ timed out|lost communication with a remote|other ranks that didn't finish|No route to host|worker .*(?:died|lost)/i;
+
+/** The one other rank that the weightiest line speaks of, where it speaks of another at all. */
+function pointedAt(evidence: Evidence, lines: readonly ToldLine[]): RankEvidence | undefined {
+  const [first] = lines;
+  const { ranks } = evidence;
+  if (first === undefined || ranks.length !== 2) return undefined;
+  const other = ranks.find(({ rank }) => rank !== first.rank?.rank);
+  if (rayAddressOf(first.line.text) !== undefined) return ranks.find(({ role }) => role === 'worker');
+  return first.rank !== undefined && OF_A_PEER.test(first.message) ? other : undefined;
 }
 
 /** The family that the telling lines speak of, or the last words where there are none. */
 function familyOf(evidence: Evidence, told: readonly ToldLine[]): { readonly family?: string } {
   const spoken = told.map(({ message: text, weight }) => ({ text, weight }));
-  const words = lastWords(evidence).map(({ line: { text } }) => ({ text, weight: 1 }));
+  const words = lastWords(evidence).map(({ line: { text } }) => ({ text: messageOf(text), weight: 1 }));
   const guess = guessFamily(spoken) ?? guessFamily(words);
   return guess === undefined ? {} : { family: guess.family };
 }

@@ -37,6 +37,30 @@ describe('a failure that is recognised', () => {
   });
 });
 
+describe('logs that are called by their nodes', () => {
+  const NAMES: Readonly<Record<string, string>> = {
+    head: 'gx10-7.example',
+    worker: 'gx10-9.example',
+    worker2: 'gx10-11.example',
+  };
+
+  it('give the same answer, with the node by its name', () => {
+    const wrong = known.flatMap((one) => {
+      const texts = Object.fromEntries(
+        Object.keys(one.texts).map((name) => [NAMES[name] ?? name, textOf(one, name)]),
+      );
+      // Of a worker's log alone nothing says that it is a worker's.
+      if (!('head' in one.texts)) return [];
+      const said = answerTo(texts);
+      const place = NAMES[one.atFault] ?? one.atFault;
+      // A node without a log is still called by its role.
+      const fits = said.cause === one.cause && (said.atFault === place || said.atFault === one.atFault);
+      return fits ? [] : [`${one.name}: ${said.cause} @${said.atFault}`];
+    });
+    expect(wrong).toEqual([]);
+  });
+});
+
 describe('two failures at once', () => {
   it('are one of the two, or unknown', () => {
     fc.assert(
