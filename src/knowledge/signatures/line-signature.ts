@@ -113,13 +113,21 @@ export function whoSaid(first: Found, all: readonly Found[], view: View): Where 
   if (nodes.length > 1 && nodes.every((node) => said.has(node))) return { node: undefined, atFault: 'both' };
   if (nodes.includes(first.node)) return { node: first.node };
   const ofRank = all.find((found) => nodes.includes(found.node));
-  return ofRank === undefined ? besideRanks(first, nodes) : { node: ofRank.node };
+  return ofRank === undefined ? besideRanks(first, view) : { node: ofRank.node };
 }
 
-/** A log beside the ranks' that lies on no node of theirs: a client speaks of the head, a launcher of itself. */
-function besideRanks({ side }: Found, nodes: readonly string[]): Where {
+/**
+ * A log beside the ranks' that lies on no node of theirs: a client speaks of the head, a launcher of the node that its
+ * line names, else of itself.
+ */
+function besideRanks({ side, message }: Found, { evidence }: View): Where {
+  const nodes = nodesOf(evidence);
   if (side?.kind === 'client' || side?.kind === 'kernel' || side?.kind === 'daemon')
     return { node: nodes[0] ?? 'head' };
+  const named = evidence.ranks.filter(({ node, role }) =>
+    message.split(/[^\w.-]+/).some((word) => word === node || (evidence.ranks.length < 3 && word === role)),
+  );
+  if (named.length === 1) return { node: named[0]?.node };
   return nodes.length === 1 ? { node: nodes[0] } : { node: undefined, atFault: 'launcher' };
 }
 

@@ -29,10 +29,15 @@ const gaveUp = pattern(
     'exceeded its deadline',
     'exceeded progress deadline',
     'Startup probe failed',
+    'failed to start in time',
+    'tartup timeout',
+    'eadiness timeout',
+    'timeout: sending signal',
+    'elapsed',
     'restarting',
     'Restarting',
   ],
-  /did not become (?:ready|healthy|available)|not become ready|[Tt]im(?:ed out|eout) waiting (?:for|on)|[Gg]iving up (?:after|on|waiting)|not (?:ready|healthy|up) after|still not (?:ready|up|healthy)|(?:seems|appears|looks)(?: to be)? (?:stuck|hung|hanging)|seems to hang|no progress (?:for|in|since)|failed to start within|failed to become (?:ready|healthy)|assuming (?:it )?h(?:ang|ung)|exceeded (?:its|progress) deadline|Startup probe failed|(?:restarting|Restarting) (?:the )?(?:container|server|engine|vllm|sglang)/,
+  /did not become (?:ready|healthy|available)|not become ready|[Tt]im(?:ed out|eout) waiting (?:for|on) (?:the )?(?:server|vllm|sglang|model|health|https?:|\S+:\d|engine|container|service|API|endpoint|readiness|startup|head|ready|it\b)|[Gg]iving up (?:after|on|waiting)|not (?:ready|healthy|up) after|still not (?:ready|up|healthy)|(?:seems|appears|looks)(?: to be)? (?:stuck|hung|hanging)|seems to hang|no progress (?:for|in|since)|failed to start within|failed to become (?:ready|healthy)|assuming (?:it )?h(?:ang|ung)|exceeded (?:its|progress) deadline|Startup probe failed|failed to start in time|(?:[Ss]tartup|[Rr]eadiness) timeout|timeout: sending signal TERM|\d+ ?s(?:econds)? elapsed.{0,60}(?:abort|exit|kill|restart|giving)|(?:restarting|Restarting) (?:the )?(?:container|server|engine|vllm|sglang)/,
 );
 /** Somebody ended it by hand, or had it ended. */
 const interrupted = pattern(

@@ -1,5 +1,5 @@
 import { inOrder, sameLog, whoSaid } from './line-signature.ts';
-import { type Found, pattern, type Signature } from './signature.ts';
+import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
 
 /** A setting that was refused is no bug. */
 const REFUSED =
@@ -68,7 +68,7 @@ export const speculativeBug: Signature = {
         frames.some((frame) => near(frame, found)),
     );
     const first = worded ?? beside ?? crash;
-    if (first === undefined) return undefined;
+    if (first === undefined) return whileDrafting(view, errors);
     const frame = frames.find((one) => near(one, first));
     const hint = view.find(drafting).find((found) => sameLog(found, first) && found.line !== first.line);
     if (frame === undefined && worded === undefined) return undefined;
@@ -92,6 +92,38 @@ export const speculativeBug: Signature = {
     };
   },
 };
+
+/** The log shows that drafts are made, and an error of shapes and indices that nothing else explains. */
+const DRAFTS =
+  /speculative_config['"]?[:=] ?(?:\{|SpeculativeConfig)|--speculative|speculative_algorithm['"]?[:=] ?['"]\w|SpecDecoding metrics|accept len: \d|num_speculative_tokens['"]?[:=] ?\d/;
+const SHAPES =
+  /AssertionError|IndexError|(?:RuntimeError|ValueError).*(?:size of tensor|shape|expanded size|index \d+|out of bounds|must match)|device-side assert/;
+
+function whileDrafting(view: View, errors: readonly Found[]): Match | undefined {
+  const first = errors.find(
+    ({ message, stage }) =>
+      SHAPES.test(message) &&
+      !OTHER.test(message) &&
+      !/divisible|world.size|tp_size|% /.test(message) &&
+      ['kv', 'graphs', 'warmup', 'serving'].includes(stage),
+  );
+  const drafts = view.find(drafting).find(({ message }) => DRAFTS.test(message));
+  if (first === undefined || drafts === undefined) return undefined;
+  const place = whoSaid(first, [first], view);
+  return {
+    cause: 'engine-bug-speculative-decoding',
+    ...place,
+    shown: [first, drafts],
+    title: `The engine on ${place.node ?? 'every node'} fails, perhaps in its speculative decoding`,
+    why: 'Shapes or indices do not fit, in a server that drafts tokens; no line says more.',
+    advice: [
+      'Start without speculation once: leave --speculative-config (vLLM) or --speculative-algorithm (SGLang) out of args.',
+      'If it fails the same way then, it is another bug of this version: use a newer image.',
+    ],
+    confidence: 0.55,
+    specificity: 1,
+  };
+}
 
 function near(frame: Found, found: Found): boolean {
   const gap = found.line.line - frame.line.line;
