@@ -4,11 +4,13 @@ import { plural } from '../domain/units.ts';
 import { UserError } from '../domain/user-error.ts';
 import { chooseNodes } from '../files/choose-nodes.ts';
 import { readRecipe } from '../files/recipe-file.ts';
+import { allocate } from '../planning/allocate.ts';
 import { fitOf } from '../planning/fit/fit.ts';
 import { fitInputOf } from '../planning/fit/from-recipe.ts';
 import type { FitInput } from '../planning/fit/input.ts';
 import { readSettings } from '../planning/fit/settings.ts';
 import { keyOf, learnedFor } from '../planning/learned.ts';
+import { memoryFraction } from '../planning/memory-fraction.ts';
 import { modelAt } from './fit-model.ts';
 import { hostKeyError } from './host-key-error.ts';
 import { inputs } from './inputs.ts';
@@ -96,6 +98,10 @@ async function onCluster(input: Input, world: World): Promise<FitInput> {
   const memories = remembered(world);
   const learned = nodes.flatMap(({ name }) => learnedFor(memories, keyOf(recipe, engine, name, facts)));
   const from = fitInputOf({ nodes, facts, recipe, engine, learned });
+  // Left to firstlight, the fraction is the one that `up` would launch with, once what is in the way is cleared.
+  const alone = { settled: new Set<string>(), leaving: new Set<string>(), alsoGoing: () => [] };
+  const { shares } = allocate({ nodes, facts, recipe, engine, remembered: memories, ...alone });
+  const fraction = from.settings.fraction ?? memoryFraction(recipe, engine, shares);
   return {
     ...from,
     layout: {
@@ -112,6 +118,6 @@ async function onCluster(input: Input, world: World): Promise<FitInput> {
     },
     context: input.context ?? from.context,
     sequences: input.sequences ?? from.sequences,
-    settings: { ...from.settings, ...settings },
+    settings: { ...from.settings, fraction, ...settings },
   };
 }

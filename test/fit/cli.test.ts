@@ -64,7 +64,7 @@ test('for people: a row per rank that differs, what has to hold, what would do, 
   expect(stdout).toMatch(/Does not fit: Llama-3\.3-70B/);
   expect(stdout).toMatch(/0-1 +node-1 +65\.\d/);
   expect(stdout).toMatch(/Alone, each of these would do/);
-  expect(stdout).toMatch(/context +[\d,]+ +(?:fits|may boot)/);
+  expect(stdout).toMatch(/context: [\d,]+ \((?:fits|may boot)\): [\d,]+ tokens is the largest context/);
   expect(stdout).toMatch(/give or take/);
 });
 

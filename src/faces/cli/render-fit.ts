@@ -1,4 +1,4 @@
-import type { Fit, FitCheck, FitRank, Verdict } from '../../domain/fit.ts';
+import type { Fit, FitChange, FitCheck, FitRank, Verdict } from '../../domain/fit.ts';
 import type { FitReport } from '../../domain/report.ts';
 import { gib, gibNumber, thousands } from '../../domain/units.ts';
 import { labelled, table } from './labelled.ts';
@@ -8,7 +8,7 @@ import { wrap } from './width.ts';
 
 /** Whether it fits and why, a row per rank, what has to hold, what would do, and where each number comes from. */
 export function renderFit({ title, unified, fit }: FitReport, style: Style): string {
-  const { paint, glyphs } = style;
+  const { paint } = style;
   const [glyph, colour] = signOf(fit.verdict, style);
   const words = `${fit.verdict[0]?.toUpperCase() ?? ''}${fit.verdict.slice(1)}`;
   return finish(
@@ -25,14 +25,7 @@ export function renderFit({ title, unified, fit }: FitReport, style: Style): str
         ? [
             '',
             paint.strong('Alone, each of these would do'),
-            ...table(
-              fit.changes.map((change) => [
-                `  ${glyphs.dot} ${change.change}`,
-                typeof change.to === 'number' && change.to > 1 ? thousands(change.to) : String(change.to),
-                change.verdict,
-                change.why,
-              ]),
-            ),
+            ...fit.changes.flatMap((change) => changeLines(change, style)),
           ]
         : []),
       '',
@@ -100,6 +93,13 @@ function small(bytes: number | null): string {
 
 function count(value: number | null): string {
   return value === null ? '?' : thousands(value);
+}
+
+function changeLines({ change, to, verdict, why }: FitChange, style: Style): readonly string[] {
+  const value = typeof to === 'number' && to > 1 ? thousands(to) : String(to);
+  return wrap(`${change}: ${value} (${verdict}): ${why}`, style.columns - 4).map((line, index) =>
+    index === 0 ? `  ${style.glyphs.dot} ${line}` : `    ${line}`,
+  );
 }
 
 function checkLines({ what, marginBytes, errorBytes, name }: FitCheck, style: Style): readonly string[] {
