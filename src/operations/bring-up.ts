@@ -22,6 +22,7 @@ import {
   recipeNow,
 } from './bring-up/progress.ts';
 import { prove } from './bring-up/prove.ts';
+import { tellGuarded } from './bring-up/tell-guarded.ts';
 import { unreached } from './bring-up/unreached.ts';
 import { failedBefore } from './failed-before.ts';
 import type { RunEnd } from './in-run.ts';
@@ -58,6 +59,7 @@ async function takeTurn(up: BringUp, before: Progress, first: boolean): Promise<
   // Who is reached through a host that is away is not at fault.
   const fault = away.find((node) => node.failure.why !== 'jump-unreachable') ?? away[0];
   if (fault !== undefined) return ended(unreached(up, before, fault));
+  if (first) tellGuarded(up, facts);
 
   const progress = beginEngine(up, takeUp(up, before, facts), facts);
   const next = planNow(up, progress, facts);
