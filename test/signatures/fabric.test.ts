@@ -131,6 +131,31 @@ describe('RDMA devices and addresses', () => {
       },
     },
     {
+      as: 'the table shows another place',
+      cause: 'wrong-gid-index',
+      at: 'worker',
+      logs: {
+        head: [
+          nccl('a', 'NCCL_IB_GID_INDEX set by environment to 3'),
+          using('a', ['rocep1s0f1', 'roceP2p1s0f1']),
+        ],
+        worker: [
+          nccl('b', 'NCCL_IB_GID_INDEX set by environment to 3'),
+          'rocep1s0f1       1       3       0000:0000:0000:0000:0000:ffff:c0a8:6402        192.168.100.2   v2      enp1s0f1np1',
+          'roceP2p1s0f1     1       5       0000:0000:0000:0000:0000:ffff:c0a8:6502        192.168.101.2   v2      enP2p1s0f1np1',
+          warn(
+            'b',
+            qp(
+              'error Connection timed out errno 110',
+              'roceP2p1s0f1',
+              '::ffff:192.168.101.2',
+              '::ffff:192.168.101.1',
+            ),
+          ),
+        ],
+      },
+    },
+    {
       as: 'three nodes without a switch',
       cause: 'rdma-cabling-topology',
       at: 'network',
@@ -311,6 +336,19 @@ describe('what lies under NCCL', () => {
       logs: {
         head: ['vLLM is using nccl==2.28.9', watchdog(0, 7711, 4096)],
         worker: ['vLLM is using nccl==2.28.9', watchdog(1, 7711, 4096)],
+      },
+    },
+    {
+      as: 'a known release stands still after the graphs',
+      cause: 'nccl-build-incompatible-with-platform',
+      at: 'both',
+      logs: {
+        head: [
+          '(Worker_TP0 pid=2) INFO 10-04 10:00:11 [pynccl.py:113] vLLM is using nccl==2.28.9',
+          '(Worker_TP0 pid=2) INFO 10-04 10:06:11 [gpu_model_runner.py:7049] Graph capturing finished in 20 secs, took 1.10 GiB',
+          '(EngineCore pid=1) ERROR 10-04 10:12:00 [core.py:1] TimeoutError: RPC call to sample_tokens timed out.',
+        ],
+        worker: ['(Worker_TP1 pid=2) INFO 10-04 10:00:11 [pynccl.py:113] vLLM is using nccl==2.28.9'],
       },
     },
     {

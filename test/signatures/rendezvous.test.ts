@@ -216,6 +216,22 @@ describe('interfaces, firewalls and containers', () => {
       },
     },
     {
+      as: 'named interfaces on two networks, and silence',
+      cause: 'wrong-socket-interface',
+      at: 'both',
+      logs: {
+        head: [
+          'a:1:1 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to enp1s0f0np0',
+          bootstrap('a', 'enp1s0f0np0', '192.168.100.1'),
+          stuck,
+        ],
+        worker: [
+          'b:1:1 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to enp1s0f0np0',
+          bootstrap('b', 'enp1s0f0np0', '192.168.77.2'),
+        ],
+      },
+    },
+    {
       as: 'the kernel’s line of ufw',
       cause: 'firewall-blocks-ports',
       at: 'network',
@@ -465,6 +481,22 @@ describe('Ray', () => {
           'ValueError: The number of required GPUs exceeds the total number of available GPUs in the placement group.',
         ],
         worker: ['2026-10-03 18:59:44,101 INFO scripts.py:1152 -- Local node IP: 10.7.0.2'],
+      },
+    },
+    {
+      as: 'a TPU that is none',
+      cause: 'ray-gpu-not-registered',
+      at: 'worker',
+      logs: {
+        head: [
+          '2026-10-03 18:59:40,101 INFO scripts.py:1152 -- Local node IP: 10.7.0.1',
+          ' 0.0/1.0 GPU',
+          ' 0.0/1.0 TPU',
+        ],
+        worker: [
+          '2026-10-03 18:59:44,101 INFO scripts.py:1152 -- Local node IP: 10.7.0.2',
+          "resources: {'TPU': 1.0, 'CPU': 20.0}",
+        ],
       },
     },
     {

@@ -48,6 +48,9 @@ const heat = pattern(
   /[Tt]hermal|[Ss]hutdown temp|overheat|Throttl/,
 );
 
+/** One such line stands in good starts too; a storm of them does not (MiaAI-Lab/DeepSeek-v4-Flash-DSpark#17). */
+const MANY = 3;
+
 /** The shared memory ran out so far that a host no longer answers: seen as a lost network from the other side. */
 export const hostFroze: Signature = {
   name: 'host-froze',
@@ -82,7 +85,8 @@ function froze(view: View, node: string): Match | undefined {
   const lost = lostFor(view, node);
   const first = signs[0];
   if (first === undefined || view.find(heat).some(on)) return undefined;
-  const silent = want !== undefined && endsThere(view, want);
+  const wants = view.find(NVRM_NO_MEMORY).filter(on);
+  const silent = want !== undefined && (endsThere(view, want) || (wants.length >= MANY && !view.serves));
   if (lost === undefined && boot === undefined && !silent && !(signs.length > 1 && stuck !== undefined))
     return undefined;
   const shown = [...signs, ...(boot === undefined ? [] : [boot]), ...(lost === undefined ? [] : [lost])];

@@ -31,6 +31,11 @@ const captureEnd = pattern(
   ['graph end', 'Graph capturing finished', 'Registering'],
   /^Capture (?:\w+ )*(?:cuda|CUDA) graph end|^Graph capturing finished/,
 );
+const callTimedOut = pattern(' timed out', /RPC call to \w+ timed out/);
+const compiles = pattern(
+  ['JIT', 'nvcc', 'ninja', 'Compiling', 'AutoTuner'],
+  /\bJIT\b|nvcc|ninja|[Cc]ompiling|AutoTuner/,
+);
 const stuck = pattern(
   'No available shared memory broadcast block',
   /No available shared memory broadcast block found/,
@@ -61,7 +66,19 @@ export const ncclLibrary: Signature = {
     'NCCL WARN Mismatched NCCL version detected : rank 0 version 22809 rank 1 version 23007',
     'Watchdog caught collective operation timeout: WorkNCCL(SeqNum=120, OpType=ALLREDUCE, NumelIn=4096, …) on every rank',
   ],
-  patterns: [mismatched, version, truncated, symbol, noKernel, watchdog, captureBegin, captureEnd, stuck],
+  patterns: [
+    mismatched,
+    version,
+    truncated,
+    symbol,
+    noKernel,
+    watchdog,
+    captureBegin,
+    captureEnd,
+    stuck,
+    callTimedOut,
+    compiles,
+  ],
   match(view) {
     return versionsDiffer(view) ?? doesNotFit(view) ?? hangs(view);
   },
@@ -137,6 +154,17 @@ function hangs(view: View): Match | undefined {
       known === undefined ? 0.6 : 0.85,
       'They all wait in the same collective with equal sizes, so none of them is behind.',
     );
+  if (known !== undefined && !view.serves) {
+    const after = afterGraphs(view);
+    if (after.length > 0)
+      return build(
+        view,
+        known,
+        [...after, ...versions.values()],
+        0.62,
+        'They have their graphs, and then a call through NCCL does not come back.',
+      );
+  }
   const begun = nodes.flatMap(
     (node) => view.find(captureBegin).findLast((found) => found.node === node) ?? [],
   );
@@ -156,6 +184,19 @@ function hangs(view: View): Match | undefined {
     0.75,
     'They began to capture graphs, and nothing follows.',
   );
+}
+
+/** A call that does not come back once the graphs are there, and nothing was compiled that would explain it. */
+function afterGraphs(view: View): readonly Found[] {
+  if (view.find(compiles).length > 0) return [];
+  const ended = view.find(captureEnd)[0];
+  const late =
+    ended === undefined
+      ? undefined
+      : [...view.find(callTimedOut), ...view.find(watchdog), ...view.find(stuck)].find(
+          (found) => found.rank !== ended.rank || found.line.line > ended.line.line,
+        );
+  return ended === undefined || late === undefined ? [] : [late, ended];
 }
 
 function build(

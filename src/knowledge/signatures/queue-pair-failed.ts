@@ -23,6 +23,12 @@ const channel = pattern(
 const ranks = pattern(' nranks ', /\brank \d+ nranks (?<count>\d+)/);
 const crossNic = pattern('NCCL_CROSS_NIC', /NCCL_CROSS_NIC(?:=| set by environment to )(?<value>\d)/);
 
+/** A row of show_gids: device, port, index, GID, IPv4 address, version. */
+const gidRow = pattern(
+  ['v2', 'RoCE v2'],
+  /^\s*(?<device>(?:roce|mlx5_|bnxt)\w*)\s+\d+\s+(?<index>\d+)\s+[0-9a-f:]{10,}\s+(?:(?<address>\d+\.\d+\.\d+\.\d+)\s+)?v2\b|(?<device2>(?:roce|mlx5_)\w+).*\bGID(?: index)?\s*[:=]?\s*(?<index2>\d+).*RoCE ?v2/,
+);
+
 /** A queue pair between two RDMA ports could not be brought up: the two GIDs tell why. */
 export const queuePairFailed: Signature = {
   name: 'queue-pair-failed',
@@ -32,11 +38,12 @@ export const queuePairFailed: Signature = {
   looks: [
     'NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev rocep1s0f0:1, curr state INIT, next state RTR, local GID index 3, local GID ::ffff:10.1.0.1, remote GID ::ffff:10.2.0.2',
   ],
-  patterns: [failed, channel, ranks, crossNic, IB_USING, IB_HCA, IB_GID_INDEX],
+  patterns: [failed, channel, ranks, crossNic, gidRow, IB_USING, IB_HCA, IB_GID_INDEX],
   match(view) {
     const all = view.find(failed);
     const first = all[0];
-    if (first === undefined) return undefined;
+    const table = offTable(view);
+    if (first === undefined) return table;
     const pair = queuePairIn(first.message);
     const fit = gidsFit(pair);
     const shown = [first, ...all.filter((found) => found.node !== first.node).slice(0, 2)];
@@ -45,6 +52,7 @@ export const queuePairFailed: Signature = {
       ...(pair.device === undefined ? {} : { device: pair.device }),
       ...(pair.index === undefined ? {} : { index: pair.index }),
     };
+    if (table !== undefined) return { ...table, shown: [first, ...table.shown] };
     if (fit === 'other-network') {
       return crossesRails(view) || severalLegs(view)
         ? topology(view, first, shown, values)
@@ -63,6 +71,46 @@ export const queuePairFailed: Signature = {
       : devices(view, first, shown, values, 0.6);
   },
 };
+
+/** The index that NCCL was given is not where a device of the node has its RoCE v2 address. */
+function offTable(view: View): Match | undefined {
+  const rows = view.find(gidRow);
+  for (const node of nodesOf(view.evidence)) {
+    const own = rows.filter((found) => found.node === node);
+    const given =
+      view.find(IB_GID_INDEX).findLast((found) => found.node === node) ??
+      (own.length > 0 ? view.find(IB_GID_INDEX)[0] : undefined);
+    const index = given?.groups['index'] ?? given?.groups['given'];
+    if (given === undefined || index === undefined || view.serves) continue;
+    const byDevice = new Map<string, Found[]>();
+    for (const row of own) {
+      const device = row.groups['device'] ?? row.groups['device2'] ?? '';
+      if (row.groups['device'] !== undefined && row.groups['address'] === undefined) continue;
+      byDevice.set(device, [...(byDevice.get(device) ?? []), row]);
+    }
+    const off = [...byDevice].find(([, list]) =>
+      list.every((row) => (row.groups['index'] ?? row.groups['index2']) !== index),
+    );
+    if (off === undefined) continue;
+    const [device, list] = off;
+    const right = list.map((row) => row.groups['index'] ?? row.groups['index2']).join(' or ');
+    return {
+      cause: 'wrong-gid-index',
+      node,
+      shown: [given, ...list.slice(0, 2)],
+      title: `On ${node} the RoCE v2 address of ${device} is at index ${right}, and NCCL was told ${index}`,
+      why: 'One index counts for all devices of a rank, and the tables differ between devices, nodes and boots.',
+      advice: [
+        'Leave NCCL_IB_GID_INDEX unset, so that NCCL chooses on each node and device.',
+        `On ${node}: show_gids shows where the address is after each boot.`,
+      ],
+      values: { device, index },
+      confidence: 0.88,
+      specificity: 3,
+    };
+  }
+  return undefined;
+}
 
 /** A ring that leaves by one NIC and comes in by another; or the user let it. */
 function crossesRails(view: View): boolean {

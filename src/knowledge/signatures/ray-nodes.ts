@@ -23,8 +23,8 @@ const fewGpus = pattern(
   /number of required GPUs exceeds the total number of available GPUs|(?:does|do) not have enough GPUs|not enough GPUs (?:available )?in the (?:Ray )?cluster/,
 );
 const accelerators = pattern(
-  ['has no GPU available', ' TPU', "'TPU'", 'does not allocate any GPUs on the driver'],
-  /(?<nothing>Current node has no (?:GPU|accelerator)\w* available)(?:.*current_ip=['"]?(?<ip>[\d.]+))?|(?<nothing2>does not allocate any GPUs on the driver node)|^\s*[\d.]+\/(?<other>[1-9][\d.]*) (?:TPU|neuron_cores|HPU|NPU)\b|['"]TPU['"]: (?<other2>[1-9][\d.]*)/,
+  ['has no GPU available', ' TPU', "'TPU", ':TPU', 'does not allocate any GPUs on the driver'],
+  /(?<nothing>Current node has no (?:GPU|accelerator)\w* available)(?:.*current_ip=['"]?(?<ip>[\d.]+))?|(?<nothing2>does not allocate any GPUs on the driver node)|^\s*[\d.]+\/(?<other>[1-9][\d.]*) (?:TPU|neuron_cores|HPU|NPU)\b|['"]TPU[\w-]*['"]: (?<other2>[1-9][\d.]*)|(?<other3>accelerator_type:TPU|(?:resource|accelerator|chip|vfio|ray)\w*\b.*\bTPU\b(?!.*platform))/,
 );
 const joinedRay = pattern(
   [
@@ -102,26 +102,31 @@ export const rayGpuMissing: Signature = {
     const long = find(unplaced).findLast((found) => Number(found.groups['seconds']) >= LONG_WAIT_SECONDS);
     const few = severalNodes(evidence) && find(joinedRay).length > 0 ? find(fewGpus)[0] : undefined;
     const wrong = find(accelerators).find(
-      (found) => (found.groups['other'] ?? found.groups['other2']) !== undefined,
+      (found) => (found.groups['other'] ?? found.groups['other2'] ?? found.groups['other3']) !== undefined,
     );
     const none = find(accelerators).find(
       (found) => (found.groups['nothing'] ?? found.groups['nothing2']) !== undefined,
     );
     // What stands in a finished log may have ended well a moment later.
     const still = view.stalled !== undefined && evidence.finished !== true;
+    const own = find(accelerators).find(
+      (found) => (found.groups['other2'] ?? found.groups['other3']) !== undefined,
+    );
     const waits = still ? find(unplaced).at(-1) : undefined;
     const found = hard ?? none ?? few ?? long ?? wrong ?? waits;
     if (found === undefined || view.serves) return undefined;
+    // Totals of ray status are the cluster's; only a node's own resources say whose they are.
+    const node = gpuless(view, found, none ?? (wrong?.groups['other'] === undefined ? wrong : own));
     return {
       cause: 'ray-gpu-not-registered',
-      node: gpuless(view, found, none ?? wrong),
+      node,
       shown: [found, ...[none, wrong, hard, long].filter((one) => one !== undefined && one !== found)]
         .filter((one) => one !== undefined)
         .slice(0, 3),
       title:
         wrong === undefined
           ? 'Ray has no node with a free GPU for every rank'
-          : `Ray took the accelerator of ${wrong.node} for another kind, and counts no GPU there`,
+          : `Ray took the accelerator of ${node ?? 'a node'} for another kind, and counts no GPU there`,
       why:
         wrong === undefined
           ? 'vLLM asked Ray for its GPUs and waits for them in vain: a node joined without its GPU.'

@@ -8,8 +8,15 @@ const gloo = pattern(
   /Unable to find address for: (?<name>\S+)|gloo.*(?:no such interface|[Ii]nterface not found)[: ]+(?<name2>\S+)/,
 );
 const nccl = pattern(
-  ['no socket interface found', 'No interface found', 'no interface found', 'No usable listening interface'],
-  /Bootstrap ?: no socket interface found|NET\/Socket ?: [Nn]o (?:interface found|usable listening interface)|NCCL WARN [Nn]o (?:socket )?interface found/i,
+  [
+    'no socket interface',
+    'o interface found',
+    'o usable listening interface',
+    'interface matching',
+    'interfaces matching',
+    'interface found matching',
+  ],
+  /Bootstrap ?: no socket interface found|NET\/Socket ?: [Nn]o (?:interface found|usable listening interface)|NCCL.*[Nn]o (?:socket |network |usable )?interfaces? (?:found|match)|[Nn]o (?:network )?interfaces? (?:found )?matching \S*/i,
 );
 const others = pattern(
   [

@@ -1,5 +1,12 @@
 import { isLoopback, plainAddress } from '../../domain/address.ts';
-import { addressBook, BOOTSTRAP, isContainerAddress, isVirtualInterface, sameNetwork } from './addresses.ts';
+import {
+  addressBook,
+  BOOTSTRAP,
+  isContainerAddress,
+  isVirtualInterface,
+  sameNetwork,
+  v4,
+} from './addresses.ts';
 import { nodesOf, peerEndedBefore, peerOf, severalNodes } from './scene.ts';
 import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
 import { IFNAME, UNREACHED_FORMS, whyUnreached } from './unreached.ts';
@@ -21,6 +28,19 @@ const nccl = pattern(
     'NCCL WARN Call to connect',
   ],
   /(?:socketStartConnect|socketPollConnect|ncclSocketConnect|NCCL WARN)\S*:? .*?[Cc]onnect to (?<address>[\da-fA-F.:]+?)(?:%\w+)?<(?<port>\d+)> (?:failed|returned) ?:? ?(?<reason>[A-Z][A-Za-z ]+)/,
+);
+const connection = pattern(
+  [
+    'Watchdog caught',
+    'ncclSystemError',
+    'ncclRemoteError',
+    'ncclInternalError',
+    'No available shared memory broadcast',
+    'waiting for clients',
+    'connectFullMesh failed',
+    'remote process exited',
+  ],
+  /Watchdog caught|nccl(?:System|Remote|Internal)Error|No available shared memory broadcast block|seconds waiting for clients|connectFullMesh failed|remote process exited or there was a network error/,
 );
 const noError = pattern('connectFullMesh failed with', /connectFullMesh failed with \[[^\]]*\] no error/);
 const rayUnique = pattern(
@@ -46,7 +66,7 @@ export const wrongNetworkAdvertised: Signature = {
     'RuntimeError: Gloo connectFullMesh failed with [pair.cc:152] timed out connecting: SO_ERROR: No route to host, remote=[192.168.1.20]:40121',
     'NCCL WARN socketStartConnect: Connect to 10.1.0.20<51203> failed : Connection timed out',
   ],
-  patterns: [unreached, glooTimeout, nccl, noError, rayUnique, ...UNREACHED_FORMS],
+  patterns: [unreached, glooTimeout, nccl, noError, connection, rayUnique, ...UNREACHED_FORMS],
   match(view) {
     const { evidence, find } = view;
     const unique = find(rayUnique)[0];
@@ -143,27 +163,51 @@ function prefixed({ evidence }: View, address: string): string | undefined {
   )?.node;
 }
 
-/** Each rank names a bridge or an address that no other host has, before anything is dialled. */
+/** NCCL's own choice of interface by each rank, where something waits or failed for want of a connection. */
 function bridges(view: View): Match | undefined {
   if (view.serves) return undefined;
   const used = view.find(BOOTSTRAP);
+  const waits = view.find(connection)[0];
+  if (waits === undefined && view.find(nccl).length === 0 && !anyEnded(view)) return undefined;
   const bridged = used.find((found) => isContainerAddress(found.groups['address'] ?? ''));
-  const found =
-    bridged ??
-    used.find(
-      (one) => isVirtualInterface(one.groups['interface'] ?? '') && one.groups['address'] !== undefined,
-    );
-  if (found === undefined || (view.stalled === undefined && view.find(nccl).length === 0 && !anyEnded(view)))
-    return undefined;
-  const dial = {
-    found: view.find(BOOTSTRAP).find((one) => one.node !== found.node) ?? found,
+  const virtual = used.find((one) => isVirtualInterface(one.groups['interface'] ?? ''));
+  const found = bridged ?? virtual;
+  if (found === undefined) return waits === undefined ? undefined : apart(view, used, waits);
+  return whyUnreached(view, {
+    found: used.find((one) => one.node !== found.node) ?? found,
     address: found.groups['address'] ?? '',
     port: '',
     reason: '',
-    phase: 'later' as const,
+    phase: 'later',
     shown: [found],
+  });
+}
+
+/** The ranks chose interfaces on two networks, by themselves or by a variable that says the same everywhere. */
+function apart(view: View, used: readonly Found[], waits: Found): Match | undefined {
+  const nodes = nodesOf(view.evidence);
+  const [a, b] = nodes.flatMap((node) => used.find((found) => found.node === node) ?? []);
+  if (a === undefined || b === undefined) return undefined;
+  const addresses = [a, b].map((found) => found.groups['address'] ?? '');
+  if (addresses.some((one) => v4(one) === undefined) || sameNetwork(addresses[0] ?? '', addresses[1] ?? ''))
+    return undefined;
+  const named = view.find(IFNAME)[0];
+  const same = a.groups['interface'] === b.groups['interface'];
+  return {
+    cause: named === undefined ? 'wrong-network-address-advertised' : 'wrong-socket-interface',
+    node: undefined,
+    atFault: 'both',
+    shown: [a, b, ...(named === undefined ? [] : [named]), waits],
+    title: `NCCL takes ${a.groups['interface']} on ${a.node} and ${same ? 'the same name' : b.groups['interface']} on ${b.node}, which lie on two networks`,
+    why: `${addresses.join(' and ')} do not reach each other, and the ranks wait for a connection.`,
+    advice: [
+      "Set network: auto in the recipe, so that each rank gets the name of its own node's fabric interface.",
+      'On each node: ip -br addr; "Bootstrap: Using" of all ranks must lie in one network.',
+    ],
+    values: named === undefined ? {} : { interface: named.groups['name'] ?? '' },
+    confidence: named === undefined ? 0.6 : 0.72,
+    specificity: 2,
   };
-  return whyUnreached(view, dial);
 }
 
 function anyEnded({ evidence }: View): boolean {
