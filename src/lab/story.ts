@@ -93,7 +93,10 @@ export type StoryImage = {
   readonly arch: 'arm64' | 'amd64';
   /** Variables that the image's own start scripts remove before the engine sees them. */
   readonly unsets: readonly string[];
-  /** Programs that it should have and has not, and flags (`--nnodes`) that its engine is too old for. */
+  /**
+   * Programs that it should have and has not, flags (`--nnodes`) that its engine is too old for, and what its compilers
+   * and kernels cannot do on a GB10 (`ptxas-sm_121a`, `expert-kernels-sm_121`).
+   */
   readonly lacks?: readonly string[];
 };
 

@@ -1,4 +1,5 @@
 import type { Group } from './group.ts';
+import { compileKernels } from './kernels.ts';
 import { elementBytes, GIB, sequenceBytes, sglangFraction, tokenBytes } from './memory-model.ts';
 import type { Model } from './model-folder.ts';
 import { bar } from './output.ts';
@@ -73,11 +74,12 @@ export async function poolMemory(
 
 /** Takes 1.2 GiB and about a second, unless graphs are off. */
 export async function captureGraphs(
-  { options, pace }: SglangRun,
+  { options, pace, env }: SglangRun,
   place: SglangPlace,
   device: Device,
 ): Promise<void> {
   if (options.has('disable-cuda-graph')) return;
+  compileKernels(env);
   const most = options.number('cuda-graph-max-bs') ?? options.number('max-running-requests') ?? 32;
   const sizes = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64].filter((size) => size <= Math.max(1, most));
   const kinds = options.has('disable-prefill-cuda-graph') ? ['decode'] : ['decode', 'prefill'];

@@ -1,5 +1,6 @@
 import { openCheckpoint } from './checkpoint.ts';
 import type { Group } from './group.ts';
+import { loadKernels } from './kernels.ts';
 import { COMMUNICATOR_BYTES, GIB, rankWeightBytes } from './memory-model.ts';
 import { openMessageQueue } from './message-queue.ts';
 import type { Model } from './model-folder.ts';
@@ -114,6 +115,7 @@ async function loadWeights(run: SglangRun, place: SglangPlace, device: Device): 
   const free = await device.freeBytes();
   place.log.rank(`Load weight begin. avail mem=${gb(free)} GB`);
   const model = openCheckpoint(path, env, { dummy: options.text('load-format') === 'dummy' });
+  loadKernels(env, options.text('moe-runner-backend'));
   const kvSplits = model.kvHeads % place.tensor === 0 || place.tensor % model.kvHeads === 0;
   // The model's own asserts carry no words.
   if (model.heads % place.tensor !== 0 || !kvSplits) throw new PythonError('load', 'AssertionError', '');

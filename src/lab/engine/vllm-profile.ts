@@ -1,3 +1,4 @@
+import { compileKernels } from './kernels.ts';
 import { elementBytes, GIB } from './memory-model.ts';
 import type { Model } from './model-folder.ts';
 import { bar, write } from './output.ts';
@@ -7,7 +8,7 @@ import { bytesOf, type VllmPlace, type VllmRun } from './vllm-place.ts';
 
 /** Compiles, profiles, and says what is left for the KV cache. Bytes. */
 export async function profile(
-  { options, pace }: VllmRun,
+  { options, pace, env }: VllmRun,
   place: VllmPlace,
   {
     model,
@@ -33,6 +34,7 @@ export async function profile(
       "Using cache directory: /root/.cache/vllm/torch_compile_cache/5f8e1c2a9d/rank_0_0/backbone for vLLM's torch.compile",
     );
     await pace.wait(250);
+    compileKernels(env);
     log.line(worker, 'INFO', 'backends.py:1122', 'Dynamo bytecode transform time: 0.31 s');
     await pace.wait(250);
     log.line(worker, 'INFO', 'backends.py:390', 'Compiling a graph for compile range (1, 2048) takes 0.32 s');

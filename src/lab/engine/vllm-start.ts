@@ -1,5 +1,6 @@
 import { openCheckpoint } from './checkpoint.ts';
 import type { Group } from './group.ts';
+import { loadKernels } from './kernels.ts';
 import { COMMUNICATOR_BYTES, elementBytes, GIB, rankWeightBytes } from './memory-model.ts';
 import { openMessageQueue } from './message-queue.ts';
 import type { Model } from './model-folder.ts';
@@ -135,6 +136,7 @@ async function loadWeights(run: VllmRun, place: VllmPlace, device: Device): Prom
   if (!place.headless)
     log.line(worker, 'INFO', 'gpu_model_runner.py:5420', `Starting to load model ${path}...`);
   const model = openCheckpoint(path, env, { dummy: options.text('load-format') === 'dummy' });
+  loadKernels(env, options.text('moe-backend'));
   const available = (await world.memory()).availableBytes;
   log.line(
     worker,

@@ -3,6 +3,8 @@ import type { Story } from '../story.ts';
 import { vary } from '../vary.ts';
 import { cleanStart } from './clean-start.ts';
 import { comesBack } from './comes-back.ts';
+import { kernelsMissing, misspelledFlag, oldPtxas, otherEnginesFlag } from './cured-images.ts';
+import { otherCage, wrongInterface } from './cured-settings.ts';
 import { engineFallback } from './engine-fallback.ts';
 import { engineFallbackRay } from './engine-fallback-ray.ts';
 import { guarded } from './guarded.ts';
@@ -23,6 +25,12 @@ export const stories: readonly Story[] = [
   comesBack,
   engineFallback,
   engineFallbackRay,
+  misspelledFlag,
+  otherEnginesFlag,
+  oldPtxas,
+  kernelsMissing,
+  wrongInterface,
+  otherCage,
   modelMissing,
   misleadingSmi,
   lostLink,
