@@ -19,12 +19,15 @@ export type Telling = {
   readonly message: string;
   readonly stage: Stage;
   readonly weight: number;
+  /** How often it came, numbers in it aside, with nothing else of weight between. */
+  times: number;
 };
 
 type Scan = {
   readonly found: Map<Pattern, FirstAndLast<Hit>>;
   /** Lines with an exception, an error level or an end, at most the first and last hundred. */
   readonly telling: FirstAndLast<Telling>;
+  last: { readonly shape: string; readonly told: Telling } | undefined;
   fatal: boolean;
   stage: Stage;
   scanned: number;
@@ -192,6 +195,7 @@ function scanLog(rank: Place & { readonly lines: readonly LogLine[] }, engine: E
   const one: Scan = before ?? {
     found: new Map(),
     telling: firstAndLast(KEPT),
+    last: undefined,
     fatal: false,
     stage: 'start',
     scanned: 0,
@@ -211,6 +215,16 @@ function firstAfter(lines: readonly LogLine[], number: number): number {
   let at = lines.length;
   while (at > 0 && (lines[at - 1]?.line ?? 0) > number) at--;
   return at;
+}
+
+/** A traceback is one line by its weights: the exception's own. What is said again and again is counted. */
+function addTelling(one: Scan, told: Telling): void {
+  const shape = told.message.replace(/\d+/g, '#');
+  if (one.last !== undefined && one.last.shape === shape) one.last.told.times += 1;
+  else {
+    one.telling.add(told);
+    one.last = { shape, told };
+  }
 }
 
 function scanLine(one: Scan, rank: Place, line: LogLine, engine: Engine): void {
@@ -239,7 +253,7 @@ function scanLine(one: Scan, rank: Place, line: LogLine, engine: Engine): void {
   if (weighty) {
     const message = engine.message(text);
     const worth = weight(message, text);
-    if (worth > 0) one.telling.add({ line, message, stage: one.stage, weight: worth });
+    if (worth > 0) addTelling(one, { line, message, stage: one.stage, weight: worth, times: 1 });
   }
   for (const form of forms ?? []) {
     const list = one.found.get(form) ?? firstAndLast<Hit>(KEPT);

@@ -14,9 +14,12 @@ export type ToldLine = {
   readonly line: LogLine;
   readonly message: string;
   readonly weight: number;
+  readonly times: number;
 };
 
 const LAST = 30;
+/** A frame of a traceback, or the source line in it. */
+const FRAME = /^(?:\([^)]*\)\s*)*\s*(?:File "|\^+|~+\^)|^\s{4,}\S/;
 /** What vLLM itself calls information, behind any prefix. */
 const MILD = /^(?:\([^)]*\)\s*)*(?:INFO|DEBUG)\b/;
 
@@ -43,7 +46,7 @@ export function tellingLines(
   ];
   return spoken
     .flatMap(({ told, ...who }) =>
-      told.map(({ line, message, weight }) => ({ ...who, line, message, weight })),
+      told.map(({ line, message, weight, times }) => ({ ...who, line, message, weight, times })),
     )
     .filter(({ line, weight, message }) => weight > 0 && !echoes.has(line) && !isHarmless(message))
     .toSorted((a, b) => b.weight - a.weight || a.line.at - b.line.at);
@@ -70,7 +73,10 @@ export function lastWords(
   ].flatMap(({ lines, ...who }) =>
     lines
       .slice(-LAST)
-      .filter(({ text }) => text.trim() !== '' && !isHarmless(messageOf(text)) && !MILD.test(text))
+      .filter(
+        ({ text }) =>
+          text.trim() !== '' && !isHarmless(messageOf(text)) && !MILD.test(text) && !FRAME.test(text),
+      )
       .slice(-count)
       .map((line) => ({ ...who, line })),
   );

@@ -35,13 +35,22 @@ export function unknownCause(
     final,
     confidence: 0.3,
     title: title(rank, stalled, worst !== undefined, evidence.finished === true),
-    why: told.length > 0 ? 'The lines below are the most telling ones.' : 'No rank printed an error.',
+    why: whyOf(told),
     quotes: quotes(evidence, told, rank),
     consequences: [],
     advice: advice(evidence, rank, stage),
     values: {},
     ...familyOf(evidence, told.length > 0 ? told : echoes),
   };
+}
+
+function whyOf(told: readonly ToldLine[]): string {
+  const [first] = told;
+  if (first === undefined) return 'No rank printed an error.';
+  const often = told.toSorted((a, b) => b.times - a.times)[0];
+  return often === undefined || often.times < 2
+    ? 'The lines below are the most telling ones.'
+    : `The lines below are the most telling ones; line ${often.line.line} of ${often.log ?? often.node} came ${often.times} times in a row.`;
 }
 
 /** What a rank prints of one that is gone, or does not answer. */
