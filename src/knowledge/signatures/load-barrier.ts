@@ -43,7 +43,7 @@ export const loadBarrier: Signature = {
       slow?.node ??
       (peers.length === 1 ? peers[0] : undefined) ??
       // With one log only: the rank that was ready is in it, the slow one is the other.
-      (peers.length === 0 && spoke > 0 ? 'head' : undefined);
+      (peers.length > 0 || Number.isNaN(spoke) ? undefined : spoke > 0 ? 'head' : 'worker');
     const percent = slow?.percent;
     const where = node ?? (peers.length === 0 ? 'another node' : `one of ${list(peers)}`);
     return {
