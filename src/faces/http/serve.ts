@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { createSecureContext } from 'node:tls';
 import type { z } from 'zod';
 import { isLoopback } from '../../domain/address.ts';
 import { UserError } from '../../domain/user-error.ts';
@@ -155,7 +156,20 @@ function readTls(cert: string | undefined, key: string | undefined) {
       throw new UserError('bad-input', `${path} cannot be read (${code})`, 'name a file in PEM form', error);
     }
   };
-  return { cert: read(cert), key: read(key) };
+  const pair = { cert: read(cert), key: read(key) };
+  try {
+    createSecureContext(pair);
+  } catch (error) {
+    // No PEM, a key with a passphrase, or the key of another certificate.
+    const said = error instanceof Error ? error.message : String(error);
+    throw new UserError(
+      'bad-input',
+      `${cert} and ${key}: that is no certificate with its key (${said})`,
+      'both in PEM form, the key without a passphrase',
+      error,
+    );
+  }
+  return pair;
 }
 
 function baseOf(listen: string, port: number, tls: boolean): string {

@@ -3,6 +3,7 @@ import { blank, fold, type RunState } from '../../domain/run-state.ts';
 import type { Begun } from '../../operations/begin.ts';
 import type { Answer } from '../../operations/operation.ts';
 import type { World } from '../../operations/world.ts';
+import type { WorkInHand } from './client.ts';
 
 const LOOK_MILLISECONDS = 500;
 const SIGN_MILLISECONDS = 10_000;
@@ -25,12 +26,14 @@ export async function followRun(
   world: World,
   begun: Begun,
   options: {
+    readonly work: WorkInHand;
     readonly seconds: number;
     readonly tell: (sentence: string) => void;
     /** Called with each look at its state. */
     readonly saw?: (state: RunState) => void;
   },
 ): Promise<Followed> {
+  options.work.add(begun.done);
   const run = await begun.run;
   if (run === undefined) return { run, state: blank, asked: undefined, answer: await begun.done };
   let state = blank;

@@ -1,6 +1,6 @@
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { World } from '../../operations/world.ts';
-import { newClient } from './client.ts';
+import { newClient, type WorkInHand } from './client.ts';
 import { addPrompts } from './prompts.ts';
 import { addResources } from './resources.ts';
 import { addTool } from './tool.ts';
@@ -24,15 +24,16 @@ export type McpParts = {
   readonly world: () => World;
   readonly readOnly: boolean;
   readonly version: string;
+  readonly work: WorkInHand;
 };
 
 /** A server for one agent: what it was shown is known of it alone. */
-export function newMcpServer({ world, readOnly, version }: McpParts): McpServer {
+export function newMcpServer({ world, readOnly, version, work }: McpParts): McpServer {
   const server = new McpServer(
     { name: 'firstlight', title: 'firstlight', version },
     { instructions: INSTRUCTIONS, capabilities: { logging: {} } },
   );
-  const client = newClient(world, readOnly);
+  const client = newClient(world, readOnly, work);
   addTool(server, client, lookTool);
   addTool(server, client, planTool);
   addTool(server, client, upTool);

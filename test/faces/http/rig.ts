@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { EventBody } from '../../../src/domain/event.ts';
 import type { Addresses } from '../../../src/faces/http/announce.ts';
 import { serveOn } from '../../../src/faces/http/serve.ts';
+import { newWork } from '../../../src/faces/mcp/client.ts';
 import { mcpOverHttp } from '../../../src/faces/mcp/http.ts';
 import type { Journal } from '../../../src/journal/journal.ts';
 import { openJournal } from '../../../src/journal/sqlite-journal.ts';
@@ -48,6 +49,9 @@ export async function openRig(
     readonly listen?: string;
     readonly env?: Headers;
     readonly page?: string;
+    readonly port?: number;
+    readonly tlsCert?: string;
+    readonly tlsKey?: string;
   } = {},
 ): Promise<Rig> {
   const folder = mkdtempSync(join(tmpdir(), 'fl-http-'));
@@ -82,7 +86,9 @@ run: {in: docker, image: {vllm: "vllm/vllm-openai:v1"}}
     told = resolve;
   });
   const input = inputs.serve.parse({
-    port: 0,
+    port: options.port ?? 0,
+    tlsCert: options.tlsCert,
+    tlsKey: options.tlsKey,
     open: false,
     readOnly: options.readOnly ?? false,
     listen: options.listen ?? '127.0.0.1',
@@ -90,11 +96,16 @@ run: {in: docker, image: {vllm: "vllm/vllm-openai:v1"}}
   const over = serveOn(input, world, {
     operations,
     world: () => world,
-    mcp: mcpOverHttp({ world: () => world, readOnly: input.readOnly, version: '0' }),
+    mcp: mcpOverHttp({ world: () => world, readOnly: input.readOnly, version: '0', work: newWork() }),
     pageFolder: options.page ?? join(folder, 'no-page'),
     told: (addresses) => told(addresses),
   });
-  const addresses = await Promise.race([answering, over.then(() => Promise.reject(new Error('it ended')))]);
+  const ended = over.then(() => Promise.reject(new Error('it ended')));
+  const addresses = await Promise.race([answering, ended]).catch((error: unknown) => {
+    world.close();
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  });
   const port = Number(new URL(addresses.base).port);
   const journal = openJournal(join(folder, 'home'));
   const bearer = { Authorization: `Bearer ${addresses.write ?? addresses.read}` };

@@ -64,7 +64,11 @@ export const downTool: Tool<typeof input, typeof output> = {
       { recipe: path, restore },
       { signal, face: 'through an agent' },
     );
-    const { run, answer } = await followRun(world, begun, { seconds: 1800, tell: progress });
+    const { run, answer } = await followRun(world, begun, {
+      work: client.work,
+      seconds: 1800,
+      tell: progress,
+    });
     const ended = answer?.report.kind === 'run' ? answer.report.ended : undefined;
     return {
       say: ended?.why ?? 'it goes on',

@@ -58,7 +58,11 @@ export const restoreTool: Tool<typeof input, typeof output> = {
       'what is owed has changed since; call restore without plan again',
     );
     const begun = begin(client.world(), restore, { ids }, { signal, face: 'through an agent' });
-    const { run, answer } = await followRun(world, begun, { seconds: 1800, tell: progress });
+    const { run, answer } = await followRun(world, begun, {
+      work: client.work,
+      seconds: 1800,
+      tell: progress,
+    });
     const ended = answer?.report.kind === 'run' ? answer.report.ended : undefined;
     return {
       say: ended?.why ?? 'it goes on',

@@ -78,6 +78,7 @@ export const upTool: Tool<typeof input, typeof output> = {
       { signal: AbortSignal.any([signal, impatient.signal]), face: 'through an agent' },
     );
     const { run, state, asked, answer } = await followRun(world, begun, {
+      work: client.work,
       seconds: given.answerAfterSeconds,
       tell: progress,
       saw: ({ asked: question }) => {
