@@ -18,20 +18,31 @@ export type ModelOnDisk = {
   readonly fileBytes: number | undefined;
   /** Headers of all safetensors shards as text; undefined where one could not be read, so that none is missing. */
   readonly headers: readonly string[] | undefined;
+  /** The first bytes of every GGUF file, which begin with its header. */
+  readonly gguf: readonly { readonly head: Uint8Array; readonly bytes: number }[];
 };
 
 const CONFIG_LIMIT = 2 ** 20;
 const INDEX_LIMIT = 64 * 2 ** 20;
+/** A vocabulary of a quarter million words, its merges and the list of tensors lie well within. */
+const GGUF_HEAD = 64 * 2 ** 20;
 const HEADER_LIMIT = 100 * 2 ** 20;
 const WEIGHTS = /\.(?:safetensors|bin|gguf)$/;
 
 /**
  * Reads a model's folder (config.json, hf_quant_config.json, the index, and the first bytes of each shard, never the
- * weights), a config.json, or a description. Throws a UserError `bad-input` for what is none of these.
+ * weights), a GGUF file, a config.json, or a description. Throws a UserError `bad-input` for what is none of these.
  */
 export function readModel(path: string, index: string | undefined): ModelOnDisk {
+  if (path.endsWith('.gguf') && exists(path)) return ggufAlone(path);
   const folder = isFolder(path);
-  const config = json(folder ? join(path, 'config.json') : path, 'model description', CONFIG_LIMIT);
+  const lone =
+    folder &&
+    !exists(join(path, 'config.json')) &&
+    weightFiles(path).some(({ name }) => name.endsWith('.gguf'));
+  const config = lone
+    ? {}
+    : json(folder ? join(path, 'config.json') : path, 'model description', CONFIG_LIMIT);
   const beside = folder ? path : basename(path) === 'config.json' ? dirname(path) : undefined;
   const files = folder ? weightFiles(path) : [];
   const total = files.reduce((sum, file) => sum + file.bytes, 0);
@@ -49,7 +60,39 @@ export function readModel(path: string, index: string | undefined): ModelOnDisk 
     indexBytes: named === undefined ? undefined : totalOf(json(named, 'index', INDEX_LIMIT), named),
     fileBytes: total > 0 ? total : undefined,
     headers: read.length > 0 && read.length === shards.length ? read : undefined,
+    gguf: files
+      .filter(({ name }) => name.endsWith('.gguf'))
+      .map(({ name, bytes }) => ggufHead(join(path, name), bytes)),
   };
+}
+
+function ggufAlone(path: string): ModelOnDisk {
+  const { size } = statSync(path);
+  return {
+    name: basename(path, '.gguf'),
+    config: {},
+    modelopt: undefined,
+    indexBytes: undefined,
+    fileBytes: size,
+    headers: undefined,
+    gguf: [ggufHead(path, size)],
+  };
+}
+
+function ggufHead(path: string, bytes: number): { readonly head: Uint8Array; readonly bytes: number } {
+  const file = openSync(path, 'r');
+  try {
+    const buffer = Buffer.alloc(Math.min(bytes, GGUF_HEAD));
+    let at = 0;
+    while (at < buffer.length) {
+      const count = readSync(file, buffer, at, buffer.length - at, at);
+      if (count === 0) break;
+      at += count;
+    }
+    return { head: buffer.subarray(0, at), bytes };
+  } finally {
+    closeSync(file);
+  }
 }
 
 function isFolder(path: string): boolean {

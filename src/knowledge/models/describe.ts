@@ -72,7 +72,7 @@ export function describeModel(sources: ModelSources): ModelDescription {
     return {
       ...common,
       groups,
-      rule: `${tensors.length} tensors by the headers of the safetensors files, ${gib(bytes)} in all`,
+      rule: `${tensors.length} tensors by the headers of the files, ${gib(bytes)} in all`,
       error: 0.01,
       fileBytes: bytes,
     };

@@ -10,15 +10,16 @@ type Named = {
 const KINDS: readonly (readonly [RegExp, TensorKind, number])[] = [
   [/visual|vision|mm_projector|multi_modal|image_newline/, 'vision', 1],
   [/lm_head|^output\b/, 'head', 1],
-  [/embed_tokens|embeddings?\b|\bwte\b|tok_embeddings|embed_in/, 'embedding', 1],
+  [/token_embd|embed_tokens|embeddings?\b|\bwte\b|tok_embeddings|embed_in/, 'embedding', 1],
   [/norm/, 'norm', 1],
   [/shared_experts?_gate/, 'router', 1],
-  [/shared_expert/, 'shared-expert', 3],
-  [/\bexperts\b/, 'experts', 1],
-  [/router|e_score_correction|(?:mlp|moe|ffn)\.gate\b|mixer\.gate\b/, 'router', 1],
+  [/shared_expert|_shexp/, 'shared-expert', 3],
+  [/\bexperts\b|_exps\b/, 'experts', 1],
+  [/router|ffn_gate_inp|e_score_correction|(?:mlp|moe|ffn)\.gate\b|mixer\.gate\b/, 'router', 1],
   [/indexer|compressor/, 'indexer', 1],
-  [/(?:q_a_proj|kv_a_proj|wq_a|wkv\b|latent_proj|fc[12]_latent)/, 'latent-down', 2],
-  [/(?:k_proj|v_proj|\bwk\b|\bwv\b)/, 'key-value', 2],
+  [/(?:attn_q_a|attn_kv_a|q_a_proj|kv_a_proj|wq_a|wkv\b|latent_proj|fc[12]_latent)/, 'latent-down', 2],
+  [/attn_[qkv]v?_b\b/, 'attention', 2],
+  [/(?:attn_k\b|attn_v\b|k_proj|v_proj|\bwk\b|\bwv\b)/, 'key-value', 2],
   [/conv1d|conv_1d|\bA_log|dt_bias|in_proj_(?:a|b|ba)\b|\.D$/, 'conv', 1],
   [/linear_attn|delta_net|kda/, 'linear-attention', 3],
   [/mixer\.(?:in_proj|out_proj)|mamba/, 'mamba', 2],
@@ -50,6 +51,6 @@ export function placeOf(name: string, layers: number | undefined): Place {
 }
 
 function layerIndex(name: string): number | undefined {
-  const found = /(?:^|\.)(?:layers|h|blocks)\.(\d+)\./.exec(name);
+  const found = /(?:^|\.)(?:layers|h|blocks|blk)\.(\d+)\./.exec(name);
   return found === null ? undefined : Number(found[1]);
 }
