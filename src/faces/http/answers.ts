@@ -25,7 +25,7 @@ const finding = z.looseObject({
 });
 
 /** One event of a run; its type says what else it holds. */
-export const eventSchema = z.looseObject({
+const eventSchema = z.looseObject({
   v: z.literal(1),
   seq: z.number().int(),
   run: z.string(),
