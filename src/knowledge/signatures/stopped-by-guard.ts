@@ -10,7 +10,7 @@ const driverNoMemory = pattern('NV_ERR_NO_MEMORY', /NV_ERR_NO_MEMORY/);
 /** The guard beside a rank stopped it, and put down why (remote/guard-script.ts): then no line of the log explains the end. */
 export const stoppedByGuard: Signature = {
   name: 'stopped-by-guard',
-  causes: ['memory-exhausted-rank-stopped'],
+  causes: ['memory-exhausted-rank-stopped', 'leftover-process-holds-gpu-memory'],
   seenOn: "firstlight's own guard",
   source: 'guard.json in the rank’s folder',
   patterns: [driverNoMemory],
@@ -29,11 +29,15 @@ function matchOf({ evidence, find }: View, rank: RankEvidence, guard: GuardRecor
   const owner = memoryOwner(evidence, node);
   const holder = owner.kind === 'holder' ? owner.holder : undefined;
   const now = guard.curve.at(-1)?.bytes ?? guard.lowestBytes;
+  // A rank that had taken next to nothing yet cannot be cured by taking less.
+  const taken = holder !== undefined && ['start', 'rendezvous'].includes(rank.stage);
   return {
-    cause: 'memory-exhausted-rank-stopped',
+    cause: taken ? 'leftover-process-holds-gpu-memory' : 'memory-exhausted-rank-stopped',
     node,
     shown: [...lastWords(rank), ...find(driverNoMemory).filter((found) => found.node === node)],
-    title: `The memory of ${node} ran out, and rank ${rank.rank} was stopped there before the host froze`,
+    title: taken
+      ? `${holder.name} holds memory on ${node} that the engine needs; rank ${rank.rank} was stopped there before the host froze`
+      : `The memory of ${node} ran out, and rank ${rank.rank} was stopped there before the host froze`,
     why: `${reason(guard, now)}${holder === undefined ? '' : ` Beside the engine there is ${holderWords(holder)}.`}`,
     advice: [
       ...(holder === undefined ? [] : [`On ${node}: ${stopCommand(holder)}`]),
