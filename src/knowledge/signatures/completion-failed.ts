@@ -7,8 +7,8 @@ const completion = pattern(
   /Got completion (?:with error (?<old>\d+)|from peer (?<peer>\S+?)(?:<\d+>)?,? with (?:error |status=(?:\w+\()?)(?<status>\d+))/,
 );
 const perftest = pattern(
-  ['Completion with error', 'Failed status '],
-  /Failed status (?<status>\d+): wr_id|Completion with error at (?:client|server)/,
+  ['Completion with error', 'Failed status ', 'ransport retry count exceeded'],
+  /Failed status (?<status>\d+): wr_id|Completion with error at (?:client|server)|[Tt]ransport retry count exceeded/,
 );
 const asynchronous = pattern(
   ['Got async', 'Link is Down', 'Link down', 'NO-CARRIER', 'link is not ready'],

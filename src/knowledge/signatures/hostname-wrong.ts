@@ -99,7 +99,7 @@ function nowhere(view: View): Match | undefined {
   if (
     known === undefined &&
     wanted === undefined &&
-    !/c10d|gloo|ray|init_process_group|MASTER/i.test(found.message)
+    !/c10d|gloo|ray|init_process_group|MASTER|host not found/i.test(found.message)
   )
     return undefined;
   return told(

@@ -99,7 +99,6 @@ export const SHORTAGE_FORMS: readonly Pattern[] = [reserve, zone, driver, driver
 export {
   driver as DRIVER,
   driverChange as DRIVER_CHANGE,
-  namedPid as NAMED_PID,
   noProcess as NO_PROCESS,
   nvrm as NVRM_NO_MEMORY,
   profiling as PROFILING,

@@ -57,8 +57,6 @@ export const UNREACHED_FORMS: readonly Pattern[] = [
 export const INIT_METHOD = storePort;
 /** A variable that names an interface, as NCCL or somebody printed it. */
 export const IFNAME = ifname;
-/** Lines of a packet filter. */
-export const FIREWALL = firewall;
 
 /** A connection that did not come about. */
 export type Dial = {
