@@ -34,7 +34,7 @@ const version =
     versions.some((one) => form.test(one));
 
 /** Each entry is a published failure that no setting of ours avoids. */
-export const knownBad: readonly KnownBad[] = [
+const knownBad: readonly KnownBad[] = [
   {
     engine: 'vllm-ray',
     cause: 'ray-gpu-not-registered',
