@@ -285,7 +285,7 @@ describe('an agent on two-sparks', () => {
         async () => {
           writeFileSync(lab.file('policy.yaml'), policyOf(['comfyui', 'ollama.service']));
           const up = upShape.parse((await agent.call('up', { recipe, plan: plan.digest })).data);
-          return up.outcome === 'consent-needed' && up.consent?.steps.length === 3;
+          return up.outcome === 'consent-needed' && up.consent?.steps.length === 1;
         },
       ],
     ];
@@ -311,7 +311,7 @@ describe('an agent on two-sparks', () => {
 
 function policyOf(names: readonly string[]): string {
   const rules = [
-    '  - {node: spark-b, kind: container, name: comfyui, user: "*lab*"}',
+    '  - {node: spark-b, kind: container, name: comfyui, user: root}',
     '  - {node: spark-b, kind: unit, name: ollama.service, user: ollama}',
     '  - {node: spark-b, kind: process, name: llama-server, user: root}',
   ];

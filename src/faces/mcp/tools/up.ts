@@ -94,14 +94,18 @@ export const upTool: Tool<typeof input, typeof output> = {
     const missing =
       asked?.steps.some((step) => !state.consented.includes(step.id)) === true ? asked : undefined;
     const outcome = ended?.outcome ?? (answer === undefined ? 'goes-on' : 'ended');
+    const unanswered = missing !== undefined && impatient.signal.aborted;
+    const why = unanswered
+      ? `nobody answered within ${given.waitForConsentSeconds} s, and nothing was stopped`
+      : (ended?.why ?? 'it goes on; ask status, or logs');
     return {
-      say: `${run === undefined ? '' : `Run ${run}: `}${sentence}. ${ended?.why ?? 'It goes on; status tells how.'}`,
-      failed: ended !== undefined && ended.exit !== 0 && ended.outcome !== 'consent-needed',
+      say: `${run === undefined ? '' : `Run ${run}: `}${unanswered ? '' : `${sentence}. `}${why}.`,
+      failed: ended !== undefined && ended.exit !== 0 && ended.outcome !== 'consent-needed' && !unanswered,
       data: {
         ...(run === undefined ? {} : { run }),
-        outcome: missing !== undefined && impatient.signal.aborted ? 'consent-needed' : outcome,
+        outcome: unanswered ? 'consent-needed' : outcome,
         now: sentence,
-        why: ended?.why ?? 'it goes on; ask status, or logs',
+        why,
         ...(state.serving === undefined
           ? {}
           : {
