@@ -1,4 +1,4 @@
-import { type Fact, type NodeFacts, valueIf } from '../../domain/facts.ts';
+import { type Fact, type Gpu, type NodeFacts, valueIf } from '../../domain/facts.ts';
 import type { World } from '../../operations/world.ts';
 import type { Desk } from './desk.ts';
 
@@ -7,6 +7,8 @@ type Sample = { readonly labels: Labels; readonly value: number | undefined };
 
 /** A look that is older is made anew for a scrape; Prometheus asks every 15 s or so. */
 const STALE_MILLISECONDS = 60_000;
+/** A label for each holder that ever was would fill a Prometheus. */
+const MOST_HOLDERS = 20;
 
 /** Prometheus' text form 0.0.4. What is unknown is absent, never zero; nodes by the last look. */
 export async function metricsText(desk: Desk, world: World): Promise<string> {
@@ -67,6 +69,20 @@ function nodeFamilies(facts: readonly NodeFacts[]): readonly string[] {
       help,
       facts.map((seen) => ({ labels: { node: seen.node }, value: seen.reached ? value(seen) : undefined })),
     );
+  const gpus = (name: string, help: string, value: (gpu: Gpu) => number | undefined): string =>
+    family(
+      name,
+      'gauge',
+      help,
+      facts.flatMap((seen) =>
+        seen.reached
+          ? (valueIf(seen.gpus) ?? []).map((gpu) => ({
+              labels: { node: seen.node, gpu: String(gpu.index), name: gpu.name },
+              value: value(gpu),
+            }))
+          : [],
+      ),
+    );
   const count = (fact: Fact<readonly unknown[]>): number | undefined => valueIf(fact)?.length;
   return [
     family(
@@ -94,16 +110,30 @@ function nodeFamilies(facts: readonly NodeFacts[]): readonly string[] {
     each('firstlight_node_clock_offset_seconds', "The node's clock less ours.", (seen) =>
       valueIf(seen.clockOffsetSeconds),
     ),
+    gpus('firstlight_gpu_memory_free_bytes', 'Free memory of a GPU that has its own.', (gpu) =>
+      gpu.unified ? undefined : valueIf(gpu.freeBytes),
+    ),
+    gpus('firstlight_gpu_use_ratio', 'How busy the GPU is.', ({ heat }) =>
+      heat?.usePercent === undefined ? undefined : heat.usePercent / 100,
+    ),
+    gpus('firstlight_gpu_temperature_celsius', 'Temperature.', ({ heat }) => heat?.celsius),
+    gpus('firstlight_gpu_power_watts', 'Power draw.', ({ heat }) => heat?.watts),
+    gpus('firstlight_gpu_clock_hertz', 'Clock.', ({ heat }) =>
+      heat?.megahertz === undefined ? undefined : heat.megahertz * 1e6,
+    ),
     family(
-      'firstlight_node_gpu_memory_free_bytes',
+      'firstlight_holder_bytes',
       'gauge',
-      'Free memory of a GPU that has its own.',
+      'Memory of the largest holders.',
       facts.flatMap((seen) =>
         seen.reached
-          ? (valueIf(seen.gpus) ?? []).map((gpu) => ({
-              labels: { node: seen.node, gpu: String(gpu.index), name: gpu.name },
-              value: gpu.unified ? undefined : valueIf(gpu.freeBytes),
-            }))
+          ? (valueIf(seen.holders) ?? [])
+              .toSorted((a, b) => b.bytes - a.bytes)
+              .slice(0, MOST_HOLDERS)
+              .map(({ name, owner, user, bytes, pid }) => ({
+                labels: { node: seen.node, name, kind: owner.kind, user, pid: String(pid) },
+                value: bytes,
+              }))
           : [],
       ),
     ),

@@ -96,7 +96,7 @@ export const upTool: Tool<typeof input, typeof output> = {
     const outcome = ended?.outcome ?? (answer === undefined ? 'goes-on' : 'ended');
     const unanswered = missing !== undefined && impatient.signal.aborted;
     const why = unanswered
-      ? `nobody answered within ${given.waitForConsentSeconds} s, and nothing was stopped`
+      ? `nobody answered within ${given.waitForConsentSeconds} s; nothing of these was stopped`
       : (ended?.why ?? 'it goes on; ask status, or logs');
     return {
       say: `${run === undefined ? '' : `Run ${run}: `}${unanswered ? '' : `${sentence}. `}${why}.`,
