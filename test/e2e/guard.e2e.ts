@@ -1,0 +1,196 @@
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { whyNot } from './fleet.ts';
+import { eventOf, outcomeOf, type Told, until, WholeFleet } from './whole/fleet.ts';
+import { tell } from './whole/table.ts';
+
+const why = whyNot();
+if (why !== undefined && process.env['CI']) throw new Error(`the end-to-end suite must run in CI: ${why}`);
+
+const MIB = 2 ** 20;
+const LIMIT = 1536 * MIB;
+/** Somebody else's work, the largest process of the host when memory runs out: it is what the kernel takes first. */
+const ARCHIVE_MIB = 640;
+
+describe.skipIf(why !== undefined)('a rank that eats the memory of a whole host', () => {
+  const fleet = new WholeFleet(1);
+  const recipe = fleet.file('recipe.yaml');
+
+  beforeAll(() => {
+    fleet.up();
+    cpSync(join(import.meta.dirname, 'whole', 'eat.mjs'), join(fleet.folder, 'srv', 'eat.mjs'));
+    fleet.host('limit', 'a', String(LIMIT));
+  });
+
+  afterEach(async () => {
+    await fleet.firstlight(['down', '--json']);
+    fleet.on('a', 'root', 'systemctl stop archive');
+  });
+
+  afterAll(() => fleet.down());
+
+  /** Runs as a service whose first process stays, so that its cgroup and what it counts stay too. */
+  async function archive(): Promise<void> {
+    fleet.must(
+      'a',
+      'root',
+      `systemctl reset-failed archive 2>/dev/null; systemd-run -q --unit=archive --uid=lab -p OOMPolicy=continue sh -c '/srv/bin/node /srv/hold.mjs archive mib ${ARCHIVE_MIB} & wait; exec sleep 1000'`,
+    );
+    await until('the archive has its memory', () => fleet.available('a') < LIMIT - ARCHIVE_MIB * MIB);
+  }
+
+  const archived = (): boolean =>
+    fleet.on('a', 'root', 'pgrep -f "^/srv/bin/node /srv/hold.mjs archive"').code === 0;
+  const eaters = (): number =>
+    fleet.on('a', 'root', 'pgrep -fc "^/srv/bin/node /srv/eat.mjs"').stdout.trim() === '0' ? 0 : 1;
+  const guards = (): boolean => fleet.on('a', 'root', 'pgrep -f "^sh guard.sh"').code === 0;
+
+  function writeRecipe(guard: string, mibPerSecond: number, run?: string): void {
+    const eater = `  in: process
+  command: {sglang: [/srv/bin/node, /srv/eat.mjs]}
+args: {sglang: [--mib-per-second, "${mibPerSecond}"]}`;
+    writeFileSync(
+      recipe,
+      `recipe: greedy
+model: example/tiny
+path: /srv/model
+nodes: [spark-a]
+engines: [sglang]
+layout: {nodes: 1}
+context: 1024
+sequences: 1
+memory: {fraction: 0.4, reserve: 0, guard: ${guard}}
+run:
+${run ?? eater}
+`,
+    );
+  }
+
+  const up = (): Promise<Told> => fleet.firstlight(['up', recipe, '--json'], { seconds: 150 });
+
+  test('is stopped by its guard before the limit ends anything', async () => {
+    await archive();
+    const before = killsIn(fleet);
+    writeRecipe('256MiB', 48);
+    const told = await up();
+    expect(outcomeOf(told), told.text).toBe('not-serving');
+    const finding = eventOf(told, 'finding');
+    expect(finding, told.text).toMatchObject({
+      cause: 'memory-exhausted-rank-stopped',
+      node: 'spark-a',
+      values: { why: expect.stringMatching(/reserve|falling/), stoppedBy: 'signal' },
+    });
+    expect(finding?.['title']).toContain('spark-a');
+    expect(JSON.stringify(finding?.['values'])).toMatch(/-\d+:\d+ .*0:\d+/);
+    expect(killsIn(fleet) - before).toBe(0);
+    expect(archived()).toBe(true);
+    expect(eaters()).toBe(0);
+    await until('the guard is gone', () => !guards(), 5);
+    const folder = fleet.must('a', 'aurora', 'cat ~/.firstlight/*/ranks/greedy-r0/guard.json');
+    expect(JSON.parse(folder)).toMatchObject({ state: 'stopped', by: 'signal', oomKills: 0 });
+    tell({
+      what: 'memory eaten, guarded',
+      seen: 'up',
+      named: String(finding?.['cause']),
+      done: 'rank stopped, nothing killed',
+      seconds: told.seconds,
+    });
+  });
+
+  test('does harm to others where it has no guard', async () => {
+    await archive();
+    const before = killsIn(fleet);
+    writeRecipe('off', 48);
+    const told = await up();
+    expect(killsIn(fleet) - before).toBeGreaterThan(0);
+    expect(archived()).toBe(false);
+    expect(eventOf(told, 'guard')).toBeUndefined();
+    tell({
+      what: 'memory eaten, guard: off',
+      seen: 'counters',
+      named: `${killsIn(fleet) - before} killed for memory`,
+      done: 'somebody else’s work is lost',
+      seconds: told.seconds,
+    });
+  });
+
+  test('in a container is stopped by docker while nobody watches, and whoever eats is left alone', async () => {
+    fleet.must('a', 'root', 'docker import /srv/image.tar tiny');
+    writeRecipe('256MiB', 0, '  in: docker\n  image: {sglang: tiny}\n  volumes: ["/srv:/srv:ro"]');
+    const served = await up();
+    expect(outcomeOf(served), served.text).toBe('serving');
+    expect(eventOf(served, 'guard')).toMatchObject({ guard: { state: 'guards', by: 'docker' } });
+    const before = killsIn(fleet);
+    fleet.must(
+      'a',
+      'aurora',
+      'cd /tmp && setsid /srv/bin/node /srv/eat.mjs --mib-per-second 24 </dev/null >/dev/null 2>&1 &',
+    );
+    const record = (): string =>
+      fleet.on('a', 'aurora', 'cat ~/.firstlight/*/ranks/greedy-r0/guard.json').stdout;
+    await until('the guard has stopped its rank', () => record().includes('"state":"stopped"'), 90);
+    const eaterLives = eaters();
+    fleet.on('a', 'root', 'pkill -f "^/srv/bin/node /srv/eat.mjs"');
+    expect(eaterLives).toBe(1);
+    expect(JSON.parse(record())).toMatchObject({ by: 'docker', oomKills: 0 });
+    expect(killsIn(fleet) - before).toBe(0);
+    const state =
+      "docker inspect -f '{{.State.Running}} {{.State.ExitCode}} {{.State.OOMKilled}}' firstlight-greedy-r0";
+    expect(fleet.must('a', 'root', state)).toBe('false 137 false');
+    await until('the guard is gone', () => !guards(), 5);
+    const status = await fleet.firstlight(['status']);
+    expect(status.text).toMatch(/stopped by its guard with/);
+    const again = await up();
+    expect(outcomeOf(again), again.text).toBe('serving');
+    expect(again.text).toMatch(/rank 0 of run \d+ was stopped by its guard/);
+    tell({
+      what: 'memory eaten beside a container',
+      seen: 'status',
+      named: 'stopped by its guard',
+      done: 'docker kill, launched anew',
+      seconds: served.seconds + again.seconds,
+    });
+  });
+
+  test('is told to have been killed for memory by its own cgroup’s counter alone', async () => {
+    // So fast, and with so little to keep, that the kernel comes before the guard.
+    writeRecipe('1MiB', 700);
+    const told = await up();
+    const finding = eventOf(told, 'finding');
+    expect(finding, told.text).toMatchObject({
+      cause: 'oom-killer-during-weight-load',
+      node: 'spark-a',
+      values: { oomKills: '1' },
+    });
+    tell({
+      what: 'memory eaten, kernel first',
+      seen: 'up',
+      named: String(finding?.['cause']),
+      done: 'counted by the cgroup',
+      seconds: told.seconds,
+    });
+  });
+});
+
+/** Kills for memory that all cgroups of the host count, v2 or v1. */
+function killsIn(fleet: WholeFleet): number {
+  const v1 = `/sys/fs/cgroup/memory/${fleet.prefix}/a`;
+  return existsSync(v1)
+    ? files(v1, 'memory.oom_control').reduce((sum, file) => sum + killsOf(file), 0)
+    : killsOf(`/sys/fs/cgroup/${fleet.prefix}/a/memory.events`);
+}
+
+function killsOf(file: string): number {
+  return Number(/^oom_kill (\d+)$/m.exec(readFileSync(file, 'utf8'))?.[1] ?? 0);
+}
+
+function files(folder: string, name: string): readonly string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory()
+      ? files(join(folder, entry.name), name)
+      : entry.name === name
+        ? [join(folder, name)]
+        : [],
+  );
+}
