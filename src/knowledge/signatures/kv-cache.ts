@@ -1,4 +1,4 @@
-import { isUnified } from './memory-owner.ts';
+import { isUnified, memoryOwner } from './memory-owner.ts';
 import { holdersIn, isGb10Size, READING_FORMS, saysUnified } from './memory-readings.ts';
 import { factsOf } from './scene.ts';
 import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
@@ -146,17 +146,26 @@ function otherCounted(view: View, first: Found, left: Found | undefined): Match 
   const outside = Number(told?.groups['other'] ?? told?.groups['other2'] ?? 0);
   const holder = holdersIn(view, node).find((one) => one.gib >= 4);
   const gap = unexplainedBudget(view, node, left);
+  const owner = memoryOwner(view.evidence, node);
+  const seen =
+    owner.kind === 'holder'
+      ? { found: undefined, gib: owner.sumBytes / 2 ** 30, sure: owner.sure ? 0.88 : 0.7 }
+      : undefined;
   const proof =
     told !== undefined && outside > OUTSIDE_TORCH_GIB
       ? { found: told, gib: outside, sure: 0.92 }
       : holder !== undefined
         ? { found: holder.found, gib: holder.gib, sure: 0.85 }
-        : gap;
+        : (seen ?? gap);
   if (proof === undefined) return undefined;
   return {
     cause: 'kv-cache-negative-other-process-counted',
     node,
-    shown: [first, ...(left && left !== first ? [left] : []), proof.found],
+    shown: [
+      first,
+      ...(left && left !== first ? [left] : []),
+      ...(proof.found === undefined ? [] : [proof.found]),
+    ],
     title: `vLLM on ${node} counted ${proof.gib.toFixed(1)} GiB of somebody else as its own`,
     why: 'It measures how far free memory falls while it loads. Another process that grows meanwhile, or the page cache on unified memory, is taken for its own use, and nothing remains for the KV cache.',
     advice: [

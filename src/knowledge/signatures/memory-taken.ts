@@ -1,4 +1,5 @@
 import type { Evidence } from '../../domain/evidence.ts';
+import { valueIf } from '../../domain/facts.ts';
 import { STAGES, type Stage } from '../../domain/finding.ts';
 import { gib } from '../../domain/units.ts';
 import { holderWords, isUnified, memoryOwner, stopCommand } from './memory-owner.ts';
@@ -14,7 +15,7 @@ import {
   unexplained,
 } from './memory-readings.ts';
 import { shortage } from './memory-shortage.ts';
-import { factsOf, nodesOf, peerOf } from './scene.ts';
+import { factsAfter, factsOf, nodesOf, peerOf } from './scene.ts';
 import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
 
 const cudaOom = pattern(
@@ -54,6 +55,8 @@ const SMALL_LACK_GIB = 6;
 const LEAST_CACHE_GIB = 8;
 const LEAST_HOLDER_GIB = 2;
 const HIDDEN_GIB = 15;
+/** More than an engine that ends gives back of its own before it has read weights. */
+const BACK_GIB = 8;
 /** From this share of the whole on, the wish is too large rather than the memory hidden. */
 const NEARLY_ALL = 0.78;
 const BEFORE_WEIGHTS = STAGES.indexOf('weights');
@@ -139,8 +142,37 @@ function decide(view: View, first: Found, all: readonly Found[]): Match {
   return (
     namedHolder(view, node, shown, missed) ??
     shortage(view, { node, first, shown, missed, lack: lack(first), unified: unified(view, first, node) }) ??
-    (owner.kind === 'nobody' ? nobody(node, shown, missed, 0.6) : byText(view, first, node, shown, missed))
+    (owner.kind === 'nobody'
+      ? (cameBack(view, first, node, shown, missed) ?? nobody(node, shown, missed, 0.6))
+      : byText(view, first, node, shown, missed))
   );
+}
+
+/** The look after the failure finds what the engine missed, and nobody who would have held it: it was on its way back. */
+function cameBack(
+  view: View,
+  first: Found,
+  node: string,
+  shown: readonly Found[],
+  missed: string,
+): Match | undefined {
+  const bytes = valueIf(factsAfter(view.evidence, node)?.memory)?.freeBytes;
+  const { need, free } = first.groups;
+  if (bytes === undefined || need === undefined || free === undefined) return undefined;
+  const there = bytes / 2 ** 30;
+  if (there < Number(need) || there < Number(free) + BACK_GIB) return undefined;
+  return {
+    cause: 'gpu-memory-still-being-reclaimed',
+    node,
+    shown,
+    title: `The memory of what ended on ${node} was still on its way back`,
+    why: `${missed} Right after the failure ${there.toFixed(1)} GiB are free, and nobody is seen to have held them.`,
+    advice: ['firstlight up waits until memory no longer comes back, and starts again.'],
+    values: { free: there.toFixed(1) },
+    confidence: 0.78,
+    specificity: 2,
+    alternatives: [{ cause: 'insufficient-free-memory-at-startup', confidence: 0.15 }],
+  };
 }
 
 /** SGLang's balance check is raised where memory is plenty; short of it is another rank. */
@@ -190,7 +222,7 @@ function byText(view: View, first: Found, node: string, shown: readonly Found[],
   const gap = unexplained(first.message);
   if (gap !== undefined && gap.gib >= HIDDEN_GIB && (isGb10Size(gap.total) || unified(view, first, node)))
     return {
-      ...cached(node, shown, `${missed} ${gap.gib.toFixed(1)} GiB belong to no process.`, 0.75),
+      ...cached(node, shown, `${missed} ${gap.gib.toFixed(1)} GiB belong to no process that is seen.`, 0.75),
       alternatives: [{ cause: 'leftover-process-holds-gpu-memory', confidence: 0.2 }],
     };
   const info = view.find(memGetInfo).some((found) => found.node === node && found.rank === first.rank);

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { diagnose } from '../../src/diagnosis/diagnose.ts';
+import type { ReachedFacts } from '../../src/domain/facts.ts';
+import { known } from '../../src/domain/facts.ts';
+import { evidenceOf } from '../diagnosis/cases.ts';
+import { holderOf, sparkFacts } from '../diagnosis/facts.ts';
+
+const GIB = 2 ** 30;
+const CHECK =
+  'ValueError: Free memory on device cuda:0 (38.02/121.69 GiB) on startup is less than desired GPU memory utilization (0.85, 103.44 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.';
+
+function on(lines: readonly string[], after: readonly ReachedFacts[], before: readonly ReachedFacts[] = []) {
+  const evidence = evidenceOf({
+    engine: 'vllm',
+    logs: { head: [], worker: lines },
+    after,
+    before,
+    ended: { worker: 1 },
+  });
+  return diagnose(evidence, { final: after.length > 0 });
+}
+
+describe('what the look after the failure adds', () => {
+  it('memory that is free by now, and nobody’s, was on its way back', () => {
+    const after = [sparkFacts({ node: 'spark-b', memory: { freeBytes: 111 * GIB } })];
+    expect(on([CHECK], after)).toMatchObject({ cause: 'gpu-memory-still-being-reclaimed', node: 'spark-b' });
+  });
+
+  it('memory that is missing still is too large a wish', () => {
+    const after = [
+      sparkFacts({ node: 'spark-b', memory: { freeBytes: 41 * GIB, availableBytes: 42 * GIB } }),
+    ];
+    expect(on([CHECK], after).cause).toBe('insufficient-free-memory-at-startup');
+  });
+
+  it('a holder beside the engine is what was counted as the engine’s own', () => {
+    const lines = [
+      '(EngineCore pid=77) INFO 10-02 07:12:20 [gpu_worker.py:430] Available KV cache memory: -9.77 GiB',
+      'ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.',
+    ];
+    const after = [sparkFacts({ node: 'spark-b', holders: [holderOf(31)] })];
+    expect(on(lines, after)).toMatchObject({
+      cause: 'kv-cache-negative-other-process-counted',
+      node: 'spark-b',
+      values: { counted: '31.0' },
+    });
+    expect(on(lines, [sparkFacts({ node: 'spark-b' })]).cause).toBe('gpu-memory-utilization-too-low');
+  });
+
+  it('the kernel that a look saw tells a refused registration from a low limit', () => {
+    const line = 'b:1:1 [0] NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory';
+    const facts = (kernel: string) => {
+      const one = sparkFacts({ node: 'spark-b' });
+      return one.host.known ? { ...one, host: known({ ...one.host.value, kernel }) } : one;
+    };
+    expect(on([line], [facts('7.0.0-1019-nvidia')]).cause).toBe('kernel-regression-rdma-registration');
+    expect(on([line], [facts('6.17.0-1008-nvidia')]).cause).toBe('memlock-limit-too-low');
+  });
+
+  it('an address of the fabric that answers nothing lies behind a firewall', () => {
+    const net = (node: string, address: string) =>
+      sparkFacts({
+        node,
+        more: {
+          interfaces: known([
+            {
+              name: 'enp1s0f0np0',
+              up: true,
+              mtu: 9000,
+              speedMbps: known(200_000),
+              addresses: [{ address, prefix: 24 }],
+              reaches: ['other'],
+            },
+          ]),
+        },
+      });
+    const nodes = [net('spark-a', '192.168.200.12'), net('spark-b', '192.168.200.13')];
+    const line =
+      '[c10d] The client socket has timed out after 600000ms while trying to connect to (192.168.200.12, 29501).';
+    const said = on([line], nodes, nodes);
+    expect(said).toMatchObject({ cause: 'firewall-blocks-ports', atFault: 'network' });
+    expect(said.advice.join('\n')).toContain('192.168.200.12');
+  });
+});
