@@ -109,9 +109,7 @@ test('a file that is cut or no GGUF file is not read', () => {
   );
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
-      expect(
-        readGguf(Buffer.concat([Buffer.from('GGUF'), u32(3), bytes]), 1e9) ?? { tensors: [] },
-      ).toBeDefined();
+      expect(() => readGguf(Buffer.concat([Buffer.from('GGUF'), u32(3), bytes]), 1e9)).not.toThrow();
     }),
   );
 });

@@ -34,7 +34,7 @@ export function kindOf(name: string): Named {
 }
 
 /** Whether a name belongs to the block for further tokens: `mtp.…`, or a layer past the last one (DeepSeek, GLM). */
-export function isMtp(name: string, layers: number | undefined): boolean {
+function isMtp(name: string, layers: number | undefined): boolean {
   if (/(?:^|\.)(?:mtp|nextn)/.test(name)) return true;
   const index = layerIndex(name);
   return index !== undefined && layers !== undefined && index >= layers;

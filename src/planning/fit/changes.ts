@@ -56,7 +56,7 @@ function contextChange(input: FitInput, now: Verdict): readonly FitChange[] {
 }
 
 /** The largest context up to `most` with at least this verdict, in whole steps; less memory is needed for less. */
-export function largestContext(input: FitInput, most: number, verdict: Verdict): number | undefined {
+function largestContext(input: FitInput, most: number, verdict: Verdict): number | undefined {
   const holds = (context: number): boolean => {
     const found = evaluate({ ...input, context }).verdict;
     return found === 'fits' || found === verdict;

@@ -87,7 +87,7 @@ function measuredOverhead(predicted: Overhead, seen: Measured | undefined): Over
 }
 
 /** A measurement in words, so that nobody takes it for a prediction. */
-export function measuredRule(seen: Measured): string {
+function measuredRule(seen: Measured): string {
   const times = seen.times === 1 ? 'once' : `${seen.times} times`;
   return `measured ${times} on this cluster (${seen.from}), which goes before the prediction`;
 }
