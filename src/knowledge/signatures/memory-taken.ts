@@ -2,10 +2,10 @@ import type { Evidence } from '../../domain/evidence.ts';
 import { valueIf } from '../../domain/facts.ts';
 import { STAGES, type Stage } from '../../domain/finding.ts';
 import { gib } from '../../domain/units.ts';
+import { byRow, cached, leftover, namedHolder, nobody } from './memory-missing.ts';
 import { holderWords, isUnified, memoryOwner, stopCommand } from './memory-owner.ts';
 import {
   cacheIn,
-  holdersIn,
   isGb10Size,
   PROFILING,
   READING_FORMS,
@@ -53,7 +53,6 @@ const memGetInfo = pattern(['mem_get_info', 'cudaMemGetInfo'], /mem_get_info|cud
 export const CUDA_OUT_OF_MEMORY = [cudaOom, torchOom] as const;
 const SMALL_LACK_GIB = 6;
 const LEAST_CACHE_GIB = 8;
-const LEAST_HOLDER_GIB = 2;
 const HIDDEN_GIB = 15;
 /** More than an engine that ends gives back of its own before it has read weights. */
 const BACK_GIB = 8;
@@ -194,27 +193,6 @@ function sentence(first: Found, node: string): string {
     : `The GPU of ${node} had no memory left when the engine began, before it read any weight.`;
 }
 
-/** Somebody whom the log itself names. */
-function namedHolder(view: View, node: string, shown: readonly Found[], missed: string): Match | undefined {
-  const named = holdersIn(view, node).find((one) => one.gib >= LEAST_HOLDER_GIB);
-  if (named === undefined) return undefined;
-  const who = named.name ?? `process ${named.pid}`;
-  return {
-    cause: 'leftover-process-holds-gpu-memory',
-    node,
-    shown: shown.includes(named.found) ? shown : [...shown, named.found],
-    title: `${who} holds ${named.gib.toFixed(1)} GiB on ${node}, and the engine found too little left`,
-    why: missed,
-    advice: [
-      `On ${node}: ps -o pid,user,lstart,args -p ${named.pid}`,
-      `If nobody needs it: sudo kill ${named.pid}`,
-    ],
-    values: { pid: named.pid, holder: who },
-    confidence: 0.92,
-    specificity: 3,
-  };
-}
-
 /** Without a look at the node there is only what the log says. */
 function byText(view: View, first: Found, node: string, shown: readonly Found[], missed: string): Match {
   const running = stillRunning(view, first, node);
@@ -239,7 +217,7 @@ function byText(view: View, first: Found, node: string, shown: readonly Found[],
   if (need !== undefined) {
     const share = Number(free) / Number(total);
     if (lack(first) < SMALL_LACK_GIB || share >= NEARLY_ALL) return nobody(node, shown, missed, 0.65);
-    if (!shared) return leftover(view, first, node, shown, missed, 0.6);
+    if (!shared) return leftover(view, node, shown, missed, 0.6);
     const both = share < 0.3 ? 0.55 : 0.7;
     return {
       ...cached(node, shown, missed, both),
@@ -249,7 +227,6 @@ function byText(view: View, first: Found, node: string, shown: readonly Found[],
   if (info) return shared ? cached(node, shown, missed, 0.65) : nobody(node, shown, missed, 0.55);
   return leftover(
     view,
-    first,
     node,
     shown,
     missed,
@@ -273,47 +250,6 @@ function stillRunning(view: View, first: Found, node: string): Found | undefined
     );
 }
 
-function byRow(node: string, shown: readonly Found[], missed: string, running: Found): Match {
-  const { pid = '', name = 'A process' } = running.groups;
-  return {
-    cause: 'leftover-process-holds-gpu-memory',
-    node,
-    shown: [...shown, running],
-    title: `${name} (pid ${pid}) still runs on ${node}, and the engine found too little memory`,
-    why: missed,
-    advice: [`On ${node}: ps -o pid,user,lstart,args -p ${pid}`, `If nobody needs it: sudo kill ${pid}`],
-    values: { pid, holder: name },
-    confidence: 0.8,
-    specificity: 3,
-  };
-}
-
-function leftover(
-  view: View,
-  _first: Found,
-  node: string,
-  shown: readonly Found[],
-  missed: string,
-  confidence: number,
-): Match {
-  return {
-    cause: 'leftover-process-holds-gpu-memory',
-    node,
-    shown,
-    title: `Something else holds the GPU memory of ${node}`,
-    why: missed,
-    advice: [
-      `On ${node}: nvidia-smi --query-compute-apps=pid,process_name,used_memory --format=csv`,
-      'firstlight up looks for the holder and asks before it stops anything.',
-    ],
-    confidence,
-    specificity: 2,
-    alternatives: saysUnified(view, node)
-      ? [{ cause: 'page-cache-hides-unified-memory', confidence: 0.2 }]
-      : [],
-  };
-}
-
 function lack(first: Found): number {
   const { free, need } = first.groups;
   return need === undefined ? Number.POSITIVE_INFINITY : Number(need) - Number(free);
@@ -323,36 +259,4 @@ function unified(view: View, first: Found, node: string): boolean {
   return (
     isUnified(factsOf(view.evidence, node)) || isGb10Size(first.groups['total']) || saysUnified(view, node)
   );
-}
-
-function cached(node: string, shown: readonly Found[], why: string, confidence: number): Match {
-  return {
-    cause: 'page-cache-hides-unified-memory',
-    node,
-    shown,
-    title: `The page cache of ${node} hides memory that the GPU could have`,
-    why,
-    advice: [
-      `On ${node}: sync && echo 3 | sudo tee /proc/sys/vm/drop_caches`,
-      'firstlight up does that itself where it may use sudo; "buff/cache" of free -g then falls to a few GiB.',
-    ],
-    confidence,
-    specificity: 2,
-  };
-}
-
-function nobody(node: string, shown: readonly Found[], why: string, confidence: number): Match {
-  return {
-    cause: 'insufficient-free-memory-at-startup',
-    node,
-    shown,
-    title: `${node} has less free memory than the engine asked for`,
-    why,
-    advice: [
-      `On ${node}: free -g; nvidia-smi`,
-      'Lower memory.fraction in the recipe if the model still fits then.',
-    ],
-    confidence,
-    specificity: 2,
-  };
 }
