@@ -40,7 +40,7 @@ const WHY: Readonly<Record<NonNullable<GuardRecord['why']>, (now: string, least:
 };
 
 /** Whether a rank has nobody who would stop it; a rank without any record never had a guard. */
-export function isUnguarded(guard: GuardRecord | undefined): boolean {
+function isUnguarded(guard: GuardRecord | undefined): boolean {
   return guard === undefined || ['unguarded', 'blind', 'failed'].includes(guard.state);
 }
 
