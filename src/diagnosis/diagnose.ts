@@ -9,6 +9,7 @@ import { hostAway } from './host-away.ts';
 import { restarted } from './restarted.ts';
 import { isFatal, type Scans, scan } from './scan.ts';
 import { stall } from './stall.ts';
+import { tellingLines } from './telling-lines.ts';
 import { unknownCause } from './unknown-cause.ts';
 import { viewOf } from './view.ts';
 
@@ -30,14 +31,19 @@ export function diagnose(evidence: Evidence, { final }: { readonly final: boolea
   return finding;
 }
 
+type Judged = {
+  readonly finding: Finding;
+  readonly known: boolean;
+  readonly serves: boolean;
+  /** No line has the weight of an error. */
+  readonly quiet: boolean;
+};
+
 /**
  * The surest cause that the lines show, or `unknown` with the family; `known` says which. `serves` is whether the
  * service is up: then only what may be said of such a one is asked.
  */
-export function judge(
-  evidence: Evidence,
-  final: boolean,
-): { readonly finding: Finding; readonly known: boolean; readonly serves: boolean; readonly fatal: boolean } {
+export function judge(evidence: Evidence, final: boolean): Judged {
   const scans = scan(evidence);
   const stalled = stall(evidence);
   const view = viewOf(evidence, scans, stalled?.stage);
@@ -53,7 +59,7 @@ export function judge(
       finding: alternatives.length === 0 ? finding : { ...finding, alternatives },
       known: true,
       serves,
-      fatal: scans.fatal,
+      quiet: false,
     };
   }
   const weaker = best ?? matches.toSorted((a, b) => b.confidence - a.confidence)[0];
@@ -71,7 +77,7 @@ export function judge(
     },
     known: false,
     serves,
-    fatal: scans.fatal,
+    quiet: !scans.fatal && tellingLines(evidence, scans).every(({ weight }) => weight < 2),
   };
 }
 

@@ -22,8 +22,8 @@ const ON_ITS_WAY = 0.6;
 
 /** Judges finished logs: nothing more will come. */
 export function verdictOf(evidence: Evidence): Verdict {
-  const { finding, known, serves, fatal } = judge(evidence, true);
-  if (!known && !fatal && healthy(evidence, finding, serves))
+  const { finding, known, serves, quiet } = judge(evidence, true);
+  if (!known && (serves || (quiet && comesUp(evidence))))
     return {
       cause: 'no-fault',
       family: 'M',
@@ -41,14 +41,11 @@ export function verdictOf(evidence: Evidence): Verdict {
   };
 }
 
-/** Whether nothing speaks against it: it serves, or it was on its way and no line and no end tells of trouble. */
-function healthy(evidence: Evidence, _finding: Finding, serves: boolean): boolean {
-  if (serves) return true;
-  return evidence.ranks.some(({ role, stage }) => role === 'head' && stage === 'serving') && !ended(evidence);
-}
-
-function ended({ ranks }: Evidence): boolean {
-  return ranks.some(({ ended }) => ended !== undefined && !ended.requested);
+/** Whether its head was done with all but its first answer, and nothing ended. */
+function comesUp({ ranks }: Evidence): boolean {
+  const head = ranks.find(({ role }) => role === 'head');
+  const ended = ranks.some((rank) => rank.ended !== undefined && !rank.ended.requested);
+  return (head?.stage === 'warmup' || head?.stage === 'serving') && !ended;
 }
 
 /** Where the fault lies, in the words of the answer. */

@@ -2,6 +2,7 @@ import type { Evidence, LogLine, RankEvidence, SideLog } from '../domain/evidenc
 import { type ReachedFacts, valueIf } from '../domain/facts.ts';
 import type { Stage } from '../domain/finding.ts';
 import { quotePlainly } from '../domain/quote.ts';
+import { isHarmless } from '../knowledge/signatures/harmless.ts';
 import type { Found, LogView, View } from '../knowledge/signatures/signature.ts';
 import { COMMAND_LINES, ENV_LINES, envIn, VERSION_LINES } from './ambient.ts';
 import type { Scans } from './scan.ts';
@@ -20,7 +21,7 @@ export function viewOf(evidence: Evidence, scans: Scans, stalled: Stage | undefi
       ...evidence.ranks.map((rank) => ofRank(rank, latest)),
       ...(evidence.side ?? []).map((log) => ofSide(log, evidence, latest)),
     ],
-    serves: head?.stage === 'serving' && !ended && !scans.fatal,
+    serves: head?.stage === 'serving' && !ended && !scans.fatal && !troubled(evidence, scans),
     command(node) {
       const used = evidence.services.find((service) => service.node === node);
       const told = evidence.launched?.find((one) => one.node === node)?.command;
@@ -46,6 +47,22 @@ export function viewOf(evidence: Evidence, scans: Scans, stalled: Stage | undefi
       return given ?? versionByFacts(evidence, node, what) ?? versionInLog(scans, node, what);
     },
   };
+}
+
+/** Exceptions that end a request and not the service. */
+const OF_A_REQUEST =
+  /Cancelled|Disconnect|ConnectionReset|BrokenPipe|ValidationError|BadRequest|HTTPException|ValueError|KeyError|TypeError|Template|JSONDecode|UnicodeDecode|KeyboardInterrupt|SystemExit/;
+
+/** Whether a rank threw something while it served that ends more than a request. */
+function troubled({ ranks }: Evidence, scans: Scans): boolean {
+  return ranks.some((rank) =>
+    scans
+      .telling(rank)
+      .some(
+        ({ stage, weight, message }) =>
+          stage === 'serving' && weight === 3 && !OF_A_REQUEST.test(message) && !isHarmless(message),
+      ),
+  );
 }
 
 function versionInLog(scans: Scans, node: string, what: string): string | undefined {
