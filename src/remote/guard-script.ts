@@ -44,6 +44,8 @@ while [ $i -lt 300 ]; do
   elif x=$("$in" inspect -f '{{.Id}} {{.State.Pid}}' "firstlight-$name" </dev/null 2>/dev/null); then
     ID=${'$'}{x%% *} P=${'$'}{x##* }
     case $P in 0|''|*[!0-9]*) P=;; *) ticks=; start "$P"; T=$ticks;; esac
+    # Where others' processes are hidden (hidepid), the container is asked for instead.
+    [ -n "$T" ] || P=
     case $ID in ''|true) ID="firstlight-$name";; esac
     break
   fi
