@@ -93,6 +93,7 @@ function planItems(plan: Plan): readonly CheckItem[] {
 function topicOf(cause: string): string {
   if (cause === 'host-unreachable') return 'ssh';
   if (cause.startsWith('insufficient')) return 'memory';
+  if (cause.startsWith('gpu')) return 'gpus';
   if (cause.startsWith('image') || cause.startsWith('docker') || cause === 'engine-missing') return 'image';
   if (cause.startsWith('model') || cause.startsWith('weights')) return 'model';
   if (cause.startsWith('port')) return 'ports';

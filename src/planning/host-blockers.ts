@@ -1,5 +1,6 @@
 import type { Node } from '../domain/cluster.ts';
 import {
+  type GpuTrouble,
   type Holder,
   type ListeningPort,
   type NodeFacts,
@@ -15,12 +16,13 @@ import type { Going } from './clear.ts';
 import { fabricOf } from './fabric.ts';
 import { rankNameOf, reachedOf } from './our-ranks.ts';
 
-/** Hosts that do not answer, one host under two names, and fabric addresses that lead nowhere. */
+/** Hosts that do not answer, one host under two names, GPUs that are gone, and fabric addresses that lead nowhere. */
 export function hostBlockers(nodes: readonly Node[], facts: readonly NodeFacts[]): readonly Blocker[] {
   return [
     ...unreached(nodes, facts),
     ...unread(nodes, facts),
     ...sameHost(nodes, facts),
+    ...goneGpus(nodes, facts),
     ...fabricBlockers(nodes, facts),
   ];
 }
@@ -54,6 +56,34 @@ function unread(nodes: readonly Node[], facts: readonly NodeFacts[]): readonly B
         advice: [
           `Try again when ${name} is less busy; what it does, on ${name}: uptime; df -h ~; ls ~/.firstlight`,
         ],
+        userError: false,
+      },
+    ];
+  });
+}
+
+/** Where the driver itself says so, work would fail there, often on the GPUs that are left as well. */
+const GONE: readonly GpuTrouble['kind'][] = [
+  'no-driver',
+  'version-mismatch',
+  'no-devices',
+  'lost-gpu',
+  'left-out',
+];
+
+/** What only nvidia-smi does not tell blocks nothing: then the launch itself tells. */
+function goneGpus(nodes: readonly Node[], facts: readonly NodeFacts[]): readonly Blocker[] {
+  return nodes.flatMap((node): readonly Blocker[] => {
+    const trouble = reachedOf(facts, node.name)?.driver?.trouble;
+    if (trouble === undefined || !GONE.includes(trouble.kind)) return [];
+    const { why, remedy, seen } = trouble;
+    const left = seen.length > 0 ? ' New work may fail on the others as well.' : '';
+    return [
+      {
+        cause: 'gpu-not-visible-in-container',
+        node: node.name,
+        title: `The GPUs of ${node.name} cannot be used: ${why}.${left}`,
+        advice: [`On ${node.name}: ${remedy}`],
         userError: false,
       },
     ];

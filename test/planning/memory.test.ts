@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   type DriverFacts,
   type Gpu,
+  type GpuTrouble,
   type Holder,
   known,
   type MemoryFacts,
@@ -158,6 +159,44 @@ describe('troubles of a node’s memory', () => {
       'The proprietary kernel module is loaded; a GB10 works with the open one alone.',
     ]);
     expect(said.every(({ remedy }) => remedy !== undefined)).toBe(true);
+  });
+});
+
+describe('a launch on a node whose driver has lost a GPU', () => {
+  const launch = (kind: GpuTrouble['kind'], seen: readonly Gpu[] = []) => {
+    const trouble = { kind, why: 'nvidia-smi shows 1 of 2 GPUs', remedy: 'restart the host', seen };
+    return plan({
+      cluster: sparks,
+      nodes: sparkNodes,
+      recipe: sparkRecipe(),
+      recipeDigest: 'aaaabbbbccccdddd',
+      edits: [],
+      engine: 'sglang',
+      facts: [spark('a'), spark('b', { gpus: unknown(trouble.why), driver: { ...DRIVER, trouble } })],
+      sudo: {},
+      replace: false,
+    });
+  };
+
+  it('is blocked, with what mends it, since new work may fail on the others too', () => {
+    expect(launch('lost-gpu', [gpu()]).blockers).toMatchObject([
+      {
+        cause: 'gpu-not-visible-in-container',
+        node: 'spark-b',
+        title:
+          'The GPUs of spark-b cannot be used: nvidia-smi shows 1 of 2 GPUs. New work may fail on the others as well.',
+        advice: ['On spark-b: restart the host'],
+      },
+    ]);
+    expect(launch('version-mismatch').state).toBe('blocked');
+  });
+
+  it('goes on where only nvidia-smi is missing or hangs, which a warning says', () => {
+    for (const kind of ['no-tool', 'hangs'] as const) {
+      const made = launch(kind);
+      expect(made.state).toBe('work');
+      expect(made.warnings.map(({ title }) => title).join(' ')).toContain('No GPU was seen on spark-b');
+    }
   });
 });
 
