@@ -1,5 +1,5 @@
 // What the ledger of a node costs on the node: one look of `firstlight memory` as it is sent, beside nvidia-smi's own
-// time for the same two questions, interleaved in one run. `npm run bench:ledger [-- ROUNDS]`; never a timed test.
+// time for the same questions, interleaved in one run. `npm run bench:ledger [-- ROUNDS]`; never a timed test.
 // Without an NVIDIA driver a stand-in answers as a GB10, and without docker one answers as docker; both are said so.
 import { spawn, spawnSync } from 'node:child_process';
 import {
@@ -21,6 +21,11 @@ const AIM_MS = 150;
 /** A Spark at rest has some 300 processes beside the kernel's own threads. */
 const PROCESSES = 300;
 const HOLDERS = 3;
+/** What the look asks of GPUs, one after the other. */
+const GPU_QUERIES = [
+  '--query-gpu=index,uuid,pci.device_id,memory.total,memory.free,driver_version,mig.mode.current,name',
+  '--query-gpu=index,utilization.gpu,temperature.gpu,power.draw,clocks.sm',
+];
 
 const DIST = process.env.FIRSTLIGHT_DIST ?? fileURLToPath(new URL('../dist', import.meta.url));
 const { lookAtMemory } = await import(join(DIST, 'operations/look.js'));
@@ -116,7 +121,7 @@ async function measure(shell, env) {
   console.log(`\n${shell.join(' ')}`);
   console.log(`  round trips a look            ${(trips / ROUNDS).toFixed(0)}`);
   row('one look on the node', whole);
-  row("nvidia-smi's own, both calls", own);
+  row("nvidia-smi's own, all calls", own);
   row('beyond nvidia-smi', beyond, `aim ${AIM_MS}: ${middle(beyond) < AIM_MS ? 'held' : 'missed'}`);
   console.log(`  look / nvidia-smi             ${ratio.toFixed(2)}`);
   row('CPU of a look on the node', cpu, 'nvidia-smi included');
@@ -131,23 +136,20 @@ function cpuMs() {
   return seconds.reduce((sum, time) => sum + time, 0) * 1000;
 }
 
-/** nvidia-smi's own time for what a look asks it: both calls side by side, as in a look. */
+/** nvidia-smi's own time for what a look asks it: what it says of GPUs beside what it says of processes, as in a look. */
 async function smi(env) {
   const started = performance.now();
-  await Promise.all(
-    [
-      '--query-gpu=index,uuid,pci.device_id,memory.total,memory.free,driver_version,mig.mode.current,name',
-      '--query-compute-apps=pid,gpu_uuid,used_memory,process_name',
-    ].map(
-      (query) =>
-        new Promise((resolve) => {
-          spawn('nvidia-smi', [query, '--format=csv,noheader,nounits'], { env, stdio: 'ignore' }).on(
-            'close',
-            resolve,
-          );
-        }),
-    ),
-  );
+  const ask = (query) =>
+    new Promise((resolve) => {
+      spawn('nvidia-smi', [query, '--format=csv,noheader,nounits'], { env, stdio: 'ignore' }).on(
+        'close',
+        resolve,
+      );
+    });
+  const gpus = async () => {
+    for (const query of GPU_QUERIES) await ask(query);
+  };
+  await Promise.all([gpus(), ask('--query-compute-apps=pid,gpu_uuid,used_memory,process_name')]);
   return performance.now() - started;
 }
 
@@ -165,6 +167,7 @@ async function crowd() {
 function standInSmi() {
   return `sleep 0.06
 case $1 in
+--query-gpu=index,util*) echo '0, 0, 42, 10.20, 208' ;;
 --query-gpu=*) echo '0, GPU-00000000-0000-0000-0000-000000000000, 0x2E1210DE, [N/A], [N/A], 580.159.03, [N/A], NVIDIA GB10' ;;
 esac`;
 }
