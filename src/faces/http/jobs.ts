@@ -11,6 +11,7 @@ export type Jobs = {
     world: World,
     operation: Operation,
     input: z.output<z.ZodType>,
+    face: string,
   ): Promise<{ readonly run: string } | { readonly answer: Answer }>;
   /** Ends the run as Ctrl-C would. False where it does not work here. */
   end(run: string): boolean;
@@ -19,11 +20,11 @@ export type Jobs = {
   over(): Promise<void>;
 };
 
-export function newJobs(face: string, bug: (error: unknown) => void): Jobs {
+export function newJobs(bug: (error: unknown) => void): Jobs {
   const open = new Map<string, AbortController>();
   const all = new Set<Promise<unknown>>();
   return {
-    async start(world, operation, input) {
+    async start(world, operation, input, face) {
       const controller = new AbortController();
       const { run, done } = begin(world, operation, input, { signal: controller.signal, face });
       const told = done.then(

@@ -56,7 +56,7 @@ function inputOf({ input }: Operation): z.ZodType {
 async function carryOut(call: Call, operation: Operation, raw: unknown): Promise<Reply> {
   const input = valid(operation.input, confined(call, operation, raw), '');
   if (RUNS.has(operation.name)) {
-    const begun = await call.desk.jobs.start(call.desk.world(), operation, input);
+    const begun = await call.desk.jobs.start(call.desk.world(), operation, input, call.world.face ?? '');
     if ('answer' in begun) return { status: 200, body: begun.answer };
     return { status: 202, body: begun, headers: { Location: `/api/runs/${begun.run}` } };
   }

@@ -63,3 +63,18 @@ export function json(value: unknown): string {
 export function problemAnswer(problem: Problem, headers: Readonly<Record<string, string>> = {}) {
   return { status: problem.status, type: 'application/problem+json', body: json(problem), headers };
 }
+
+/** The same as a page: what, why, and what to do. */
+export function problemPage(problem: Problem, headers: Readonly<Record<string, string>> = {}) {
+  const { title, detail, hint, status } = problem;
+  const body = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>firstlight: ${escaped(title)}</title></head>
+<body><h1>${escaped(title)}</h1><p>${escaped(detail)}.</p><p>${escaped(hint)}.</p></body></html>
+`;
+  return { status, type: 'text/html; charset=utf-8', body, headers };
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`);
+}

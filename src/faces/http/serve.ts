@@ -98,7 +98,7 @@ function newDesk(
     looks,
     engine: newEngineSamples(world, looks),
     tails,
-    jobs: newJobs('in the dashboard', bug),
+    jobs: newJobs(bug),
     meters: () => ({ streams: tails.listeners(), requests }),
     scrub,
     bug,

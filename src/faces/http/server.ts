@@ -13,7 +13,7 @@ import type { Desk } from './desk.ts';
 import { cookieName, enter, type Gate, unknownToken } from './gate.ts';
 import type { Keys, Scope } from './keys.ts';
 import { problemOf, Refusal } from './problem.ts';
-import { HEADERS, json, problemAnswer, send } from './send.ts';
+import { HEADERS, json, problemAnswer, problemPage, send } from './send.ts';
 
 /** Answers /mcp; joined from outside, since it is a face of its own. */
 export type McpHandler = (request: IncomingMessage, response: ServerResponse, body: unknown) => Promise<void>;
@@ -81,7 +81,8 @@ export async function startServer(parts: ServerParts): Promise<Running> {
       );
     const gone = new AbortController();
     response.once('close', () => gone.abort(new Error('the client went away')));
-    const world = aside(desk.world(), { signal: gone.signal, face: 'in the dashboard' });
+    const face = request.headers.authorization === undefined ? 'in the dashboard' : 'through the API';
+    const world = aside(desk.world(), { signal: gone.signal, face });
     const body = found.route.method === 'POST' ? await readBody(request) : undefined;
     const query = Object.fromEntries(url.searchParams);
     const raw = { params: found.params, query, body };
@@ -134,7 +135,9 @@ export async function startServer(parts: ServerParts): Promise<Running> {
     const problem = problemOf(error);
     if (problem.status === 500) desk.bug(error);
     const headers = error instanceof Refusal ? error.headers : {};
-    const whole = problemAnswer(problem, headers);
+    // A person who opens an address gets words, not JSON.
+    const person = request.method === 'GET' && /\btext\/html\b/.test(String(request.headers.accept ?? ''));
+    const whole = person ? problemPage(problem, headers) : problemAnswer(problem, headers);
     await send(request, response, { ...whole, body: desk.scrub(whole.body) });
     // What was not read of the body is not waited for.
     if (!request.complete) request.destroy();

@@ -64,7 +64,7 @@ describe('the API', () => {
     expect(rig.journal.read(run).at(-1)).toMatchObject({
       type: 'consent-given',
       steps: ['7f3a'],
-      by: expect.stringMatching(/in the dashboard on /),
+      by: expect.stringMatching(/through the API on /),
     });
     expect((await answer({ allowed: ['7f3a'] })).json()).toMatchObject({
       detail: expect.stringContaining('was answered already'),

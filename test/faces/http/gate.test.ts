@@ -337,6 +337,17 @@ describe('a request that must not come in', () => {
     expect(rig.journal.read(run).some((event) => event.type === 'consent-given')).toBe(false);
   });
 
+  it('is opened by a person without a token: it is answered with words, and nothing of the address is run', async () => {
+    const headers = { Accept: 'text/html,application/xhtml+xml' };
+    const answer = await rig.get('/', headers);
+    expect(answer.status).toBe(401);
+    expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(answer.text).toContain('open the address that firstlight serve printed');
+    const odd = await rig.get('/<script>alert(1)</script>', { ...headers, Cookie: cookie });
+    expect(odd.status).toBe(404);
+    expect(odd.text).not.toContain('<script>');
+  });
+
   it('is no HTTP, or has no Host or two: the line is cut without an answer of ours', async () => {
     const say = (text: string): Promise<string> =>
       new Promise((resolve, reject) => {
