@@ -6,6 +6,7 @@ import { consequences } from '../knowledge/signatures/consequences.ts';
 import { signatures } from '../knowledge/signatures/index.ts';
 import type { Found, Match } from '../knowledge/signatures/signature.ts';
 import { hostAway } from './host-away.ts';
+import { linkDown } from './link-down.ts';
 import { restarted } from './restarted.ts';
 import { isFatal, type Scans, scan } from './scan.ts';
 import { stall } from './stall.ts';
@@ -22,8 +23,8 @@ const QUOTES = 8;
  * gets an `unknown` here. `final` says whether the look after the failure is in the evidence.
  */
 export function diagnose(evidence: Evidence, { final }: { readonly final: boolean }): Finding {
-  const anew = restarted(evidence, final);
-  if (anew !== undefined) return anew;
+  const seen = restarted(evidence, final) ?? linkDown(evidence, final);
+  if (seen !== undefined) return seen;
   const { finding, known } = judge(evidence, final);
   const away = hostAway(evidence, final);
   // What the host itself had said before it went may tell more.

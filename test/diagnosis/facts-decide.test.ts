@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../src/diagnosis/diagnose.ts';
 import { treat } from '../../src/diagnosis/treat.ts';
 import { known, type NodeFacts } from '../../src/domain/facts.ts';
+import type { Service } from '../../src/domain/plan.ts';
 import { evidenceOf, readCase } from './cases.ts';
 import { holderOf, sparkFacts } from './facts.ts';
 
@@ -348,5 +349,77 @@ describe('a host that is away after the attempt', () => {
     const finding = onWorker(SET_DEVICE, { after: [away('spark-b')] });
     expect(finding.node).toBe('spark-b');
     expect(finding.cause).not.toBe('host-unreachable');
+  });
+});
+
+describe('a fabric link that went down after the launch', () => {
+  const linked = (up: boolean) =>
+    sparkFacts({
+      node: 'spark-b',
+      more: {
+        interfaces: known([
+          {
+            name: 'enp1s0f0np0',
+            up,
+            mtu: 9000,
+            speedMbps: known(200_000),
+            addresses: [{ address: '192.168.200.13', prefix: 24 }],
+            reaches: ['spark-a'],
+          },
+        ]),
+      },
+    });
+  const service: Service = {
+    name: 'model-x-r1',
+    node: 'spark-b',
+    rank: 1,
+    role: 'worker',
+    engine: 'sglang',
+    in: 'process',
+    argv: ['python3'],
+    env: {},
+    secretEnv: {},
+    recipe: 'model-x',
+    recipeDigest: 'a',
+    effectiveDigest: 'a',
+    edits: [],
+    servedName: 'model-x',
+    address: '192.168.200.13',
+  };
+  const found = (before: boolean, after: boolean) => {
+    const evidence = evidenceOf({
+      engine: 'sglang',
+      logs: {
+        head: [
+          '[2026-11-29 10:00:09 TP0] Prefill batch, #new-seq: 1, #new-token: 22, #cached-token: 0',
+          "[2026-11-29 10:00:40] Health check failed. Server couldn't get a response from detokenizer for last 20 seconds.",
+        ],
+        worker: [],
+      },
+      ended: { head: 137 },
+      before: [linked(before)],
+      after: [linked(after)],
+    });
+    return diagnose({ ...evidence, services: [service] }, { final: true });
+  };
+
+  it('is the cause, with the interface to see to', () => {
+    const finding = found(true, false);
+    expect(finding).toMatchObject({
+      cause: 'fabric-link-down',
+      node: 'spark-b',
+      rank: 1,
+      values: { interface: 'enp1s0f0np0', address: '192.168.200.13' },
+    });
+    expect(finding.title).toContain('The fabric link of spark-b (enp1s0f0np0) went down');
+    expect(finding.consequences).toEqual(['Rank 0 on spark-a ended.']);
+  });
+
+  it('is none while it is as it was; and a rank that ended by itself was not just slow to answer', () => {
+    for (const up of [true, false]) {
+      const { cause } = found(up, up);
+      expect(cause).not.toBe('fabric-link-down');
+      expect(cause).not.toBe('health-timeout-shorter-than-prefill');
+    }
   });
 });

@@ -42,7 +42,7 @@ const gaveUp = pattern(
 /** Somebody ended it by hand, or had it ended. */
 const interrupted = pattern(
   ['KeyboardInterrupt', 'signal=SIGTERM', 'signal=SIGINT', '^C'],
-  /^(?:\^C|KeyboardInterrupt)|trigger(?:ed)?\b.*signal=SIG(?:TERM|INT)/,
+  /^(?:\^C|KeyboardInterrupt)|trigger(?:ed)?\b.{0,600}signal=SIG(?:TERM|INT)/,
 );
 const progress = pattern(
   [
@@ -128,7 +128,7 @@ const prefilling = pattern(
     'token prefill',
     'refilling',
   ],
-  /Prefill batch.*#new-token: (?<tokens>\d+)|Avg prompt throughput: (?!0\.0 )(?<rate>[\d.]+)|(?:prompt[_ ]tokens|num_prompt_tokens)["']?\s*[:=]\s*(?<prompt>\d{4,})|[Pp]refill(?:ing)? (?:of )?(?<length>\d{4,})|[Ll]ong (?:prompt|prefill)|(?<kilo>\d+)[Kk][- ]token (?:prompt|prefill)/,
+  /Prefill batch.{0,600}#new-token: (?<tokens>\d+)|Avg prompt throughput: (?!0\.0 )(?<rate>[\d.]+)|(?:prompt[_ ]tokens|num_prompt_tokens)["']?\s*[:=]\s*(?<prompt>\d{4,})|[Pp]refill(?:ing)? (?:of )?(?<length>\d{4,})|[Ll]ong (?:prompt|prefill)|(?<kilo>\d+)[Kk][- ]token (?:prompt|prefill)/,
 );
 
 /** A server that is well, and somebody who took it for broken. */
@@ -167,7 +167,7 @@ function fails(view: View): boolean {
     .some(
       ({ message, side }) =>
         side === undefined &&
-        !/KeyboardInterrupt|Error ignored|Ignore import|TimeoutError: .*health|Traceback/.test(message),
+        !/KeyboardInterrupt|Error ignored|Ignore import|TimeoutError: .{0,600}health|Traceback/.test(message),
     );
 }
 
@@ -215,6 +215,8 @@ function slowPrefill(view: View): Match | undefined {
   const first = lost[0];
   const read = view.find(prefilling);
   if (first === undefined || read.length === 0) return undefined;
+  // A rank that ended by itself was not only slow to answer.
+  if (view.evidence.ranks.some(({ ended }) => ended !== undefined && !ended.requested)) return undefined;
   const seconds =
     first.groups['seconds'] ??
     (first.groups['milliseconds'] === undefined

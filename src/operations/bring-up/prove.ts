@@ -1,4 +1,5 @@
 import { hostAway, lostHost } from '../../diagnosis/host-away.ts';
+import { linkDown } from '../../diagnosis/link-down.ts';
 import { restarted } from '../../diagnosis/restarted.ts';
 import { proved } from '../../diagnosis/treat.ts';
 import type { Evidence } from '../../domain/evidence.ts';
@@ -64,7 +65,7 @@ export async function prove(up: BringUp, progress: Progress, launched: Launched)
   if (proof.kind === 'failed') {
     const after = await look(world, up.nodes, plan.recipe);
     const seen = { ...followed.evidence, after };
-    const lost = restarted(seen, true) ?? hostAway(seen, true);
+    const lost = restarted(seen, true) ?? hostAway(seen, true) ?? linkDown(seen, true);
     return ended(lost === undefined ? unanswered(up, attempt, head.node, proof) : gone(up, attempt, lost));
   }
   judge(followed.evidence);

@@ -23,11 +23,7 @@ export type Fault = {
 const HANG_UP = `for p in $(pgrep -x sshd); do [ "$p" = "$(systemctl show -p MainPID --value ssh)" ] || kill -9 $p; done`;
 
 /** What a rank says whose peer went silent: which of these depends on the moment. */
-const PEER_SILENT = [
-  'firewall-blocks-ports',
-  'worker-died-head-still-healthy',
-  'loopback-address-advertised',
-];
+const PEER_SILENT = ['fabric-link-down', 'firewall-blocks-ports', 'worker-died-head-still-healthy'];
 const AWAY = ['host-unreachable'];
 const RESTARTED = ['host-restarted', ...AWAY];
 
