@@ -31,7 +31,7 @@ export function numbersOf(input: FitInput): Numbers {
   const { model, engine, layout, settings } = input;
   const architecture = model.architecture;
   const assumed = assume(input);
-  const draft = draftOf(settings, architecture);
+  const draft = draftOf(settings, engine, architecture);
   const type = cacheTypeOf(settings.kvCacheDtype, engine, model);
   const layers = architecture?.layers.length ?? layout.pipeline;
   const rules: FitRule[] = [];
@@ -78,9 +78,12 @@ export function numbersOf(input: FitInput): Numbers {
 
 function measuredOverhead(predicted: Overhead, seen: Measured | undefined): Overhead {
   if (seen === undefined) return predicted;
+  // A start has not seen the peak of a full step: what it took is believed down to the lower end of what is predicted.
+  const bytes = Math.max(seen.bytes, predicted.bytes - predicted.errorBytes);
   return {
     ...predicted,
-    bytes: seen.bytes,
+    bytes,
+    graphsBytes: Math.min(predicted.graphsBytes, bytes),
     errorBytes: Math.max(0.5 * GIB, seen.spreadBytes),
     rule: measuredRule(seen),
   };
