@@ -64,7 +64,7 @@ async function serve(lab: Lab): Promise<{
     token: (what) => new RegExp(`^${what} .*(?:token=|Bearer )([\\w-]+)$`, 'm').exec(said)?.[1] ?? '',
     close: async () => {
       server.signal('SIGINT');
-      await server.ended;
+      expect((await server.ended).code).toBe(0);
     },
   };
 }
