@@ -44,7 +44,7 @@ export function offlineEvidence(
   ].toSorted((a, b) => a.rank - b.rank);
   return {
     engine,
-    recipe: handLaunched(engine, Math.max(1, ranks.length)),
+    recipe: handLaunched(engine, Math.max(1, ranks.length), told),
     services: [],
     ranks,
     before: told.facts,
@@ -151,8 +151,11 @@ function nodeNamed(of: string, ranks: readonly RankEvidence[]): string | undefin
   return ranks.find(({ node, role }) => node === of || role === of)?.node;
 }
 
-/** What can be said of the recipe of a job that was launched by hand: its engine and its size. */
-function handLaunched(engine: EngineName, nodes: number): Recipe {
+/** What can be said of the recipe of a job that was launched by hand: its engine, its size, and what was told of it. */
+function handLaunched(engine: EngineName, nodes: number, { launched }: Told): Recipe {
+  const [first] = launched;
+  const words = first?.command?.trim().split(/\s+/) ?? [];
+  const flags = words.findIndex((word) => word.startsWith('--'));
   return recipeSchema.parse({
     recipe: 'by-hand',
     model: 'unknown',
@@ -160,5 +163,9 @@ function handLaunched(engine: EngineName, nodes: number): Recipe {
     engines: [engine],
     layout: { nodes, tensor: nodes },
     run: { in: 'process' },
+    // Nobody gave its ranks addresses of their own, as firstlight would.
+    network: 'engine',
+    args: flags === -1 ? {} : { [engine]: words.slice(flags) },
+    env: first?.env ?? {},
   });
 }

@@ -38,6 +38,14 @@ describe('the list of causes', () => {
   });
 });
 
+describe('who can end a cause', () => {
+  it('is this tool where it has a remedy', () => {
+    const treated = new Set(remedies.flatMap((one) => one.causes));
+    const wrong = causes.filter(({ slug, cure }) => treated.has(slug) && cure !== 'firstlight');
+    expect(wrong.map(({ slug }) => slug)).toEqual([]);
+  });
+});
+
 describe('the catalogue of failures', () => {
   const page = failuresPage(readCorpus().map(({ texts }) => texts));
 
