@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { describeModel } from '../../src/knowledge/models/describe.ts';
+import { sourcesOf } from '../../src/knowledge/models/model-file.ts';
 import { parametersOf } from '../../src/knowledge/models/parameters.ts';
 import { bytesPer } from '../../src/knowledge/models/scheme.ts';
-import { fitting, model, rank, weights } from './ask.ts';
+import { fitting, model, modelFile, rank, weights } from './ask.ts';
 
 const tensor = (size: number) => ({ layout: { tensor: size } });
 const spark = { unified: true, total: 121.69 };
@@ -132,4 +133,16 @@ test('a model that is not known has a bound and no number', () => {
   expect(found.bound?.atLeastBytes).toBeLessThan(22.28 * 2 ** 30);
   expect(found.bound?.atMostBytes).toBeGreaterThanOrEqual(22.28 * 2 ** 30);
   expect(rank('gemma-4-12B').peakBytes).toBeNull();
+});
+
+test('a type that is not known is believed where its arithmetic accounts for the files, and else bounded', () => {
+  const config = { ...sourcesOf(modelFile('Qwen3-8B'), 'x').config, model_type: 'brand_new' };
+  const sized = (gib: number) =>
+    describeModel({ name: 'x', config, total: { bytes: gib * 2 ** 30, from: 'index' } });
+  expect(fitting(sized(15.3), { total: 79.1 }).verdict).toBe('fits');
+  expect(fitting(sized(25), { total: 79.1 })).toMatchObject({
+    verdict: 'unknown',
+    bound: { atMostBytes: 25 * 2 ** 30 },
+  });
+  expect(fitting(describeModel({ name: 'x', config }), { total: 79.1 }).verdict).toBe('unknown');
 });

@@ -78,17 +78,30 @@ export function describeModel(sources: ModelSources): ModelDescription {
     };
   }
   if (architecture === undefined)
-    return {
-      ...common,
-      groups: [],
-      rule: 'config.json does not say layers, widths and heads, so only the size of the files is known',
-      error: 1,
-      fileBytes: sources.total?.bytes,
-    };
-  return {
-    ...common,
-    ...calibrated(configGroups(architecture, scheme), scheme, architecture, sources.total),
-  };
+    return notKnown(
+      common,
+      sources.total?.bytes,
+      'config.json does not say layers, widths and heads, so only the size of the files is known',
+    );
+  const sized = calibrated(configGroups(architecture, scheme), scheme, sources.total, architecture.familiar);
+  // A type whose conventions are not known here is believed where its arithmetic accounts for the files, and else not.
+  if (!architecture.familiar && (sources.total === undefined || sized.off > 0.05))
+    return notKnown(
+      { ...common, architecture: undefined },
+      sources.total?.bytes,
+      `the model type "${architecture.type}" is not known here, and ${sources.total === undefined ? 'no files were seen' : 'the arithmetic of its config.json does not account for the files'}`,
+    );
+  const { off: _, ...parts } = sized;
+  return { ...common, ...parts };
+}
+
+/** Nothing but the size of the files: a bound, and no number. */
+function notKnown(
+  common: Pick<ModelDescription, 'name' | 'architecture' | 'scheme'>,
+  fileBytes: number | undefined,
+  rule: string,
+): ModelDescription {
+  return { ...common, groups: [], rule, error: 1, fileBytes };
 }
 
 /** The config's arithmetic: parameters by kind times the bytes their format takes. */
@@ -111,16 +124,17 @@ const PARTS: readonly (readonly WeightGroup['place'][])[] = [[], ['vision'], ['m
 function calibrated(
   groups: readonly WeightGroup[],
   scheme: Scheme,
-  model: Architecture,
   total: ModelSources['total'],
-): Pick<ModelDescription, 'groups' | 'rule' | 'error' | 'fileBytes'> {
+  familiar: boolean,
+): Pick<ModelDescription, 'groups' | 'rule' | 'error' | 'fileBytes'> & { readonly off: number } {
   const title = scheme.title;
   if (total === undefined)
     return {
       groups,
-      rule: `the arithmetic of config.json, ${title}${model.familiar ? '' : `; the type "${model.type}" is not one whose parts are known here`}`,
-      error: (scheme.from === undefined ? 0.015 : 0.025) + (model.familiar ? 0 : 0.15),
+      rule: `the arithmetic of config.json, ${title}`,
+      error: scheme.from === undefined ? 0.015 : 0.025,
       fileBytes: undefined,
+      off: 0,
     };
   const choices = PARTS.map((without) => {
     const kept = groups.filter(({ place }) => !without.includes(place));
@@ -131,12 +145,13 @@ function calibrated(
   // A rounded figure near the arithmetic says no more than the arithmetic does.
   const exact =
     (scheme.from === undefined && best.off < 0.01) ||
-    (total.from === 'saying' && model.familiar && best.off < 0.08);
+    (total.from === 'saying' && familiar && best.off < 0.08);
   const factor = exact || best.sum === 0 ? 1 : total.bytes / best.sum;
   return {
     groups: best.kept.map((group) => ({ ...group, bytes: group.bytes * factor })),
     rule: `${gib(total.bytes)} by ${TOTAL_WORDS[total.from]}, parted by the arithmetic of config.json (${title}), which makes ${gib(best.sum)}`,
     error: exact && scheme.from === undefined ? 0.01 : Math.min(1, 0.015 + best.off / 2),
     fileBytes: total.bytes,
+    off: best.off,
   };
 }

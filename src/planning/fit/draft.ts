@@ -1,3 +1,4 @@
+import type { Software } from '../../domain/recipe.ts';
 import type { Architecture } from '../../knowledge/models/architecture.ts';
 import type { FitSettings } from './input.ts';
 
@@ -19,12 +20,16 @@ const NO_DRAFT: Draft = { tokens: 0, ownBlock: false, layers: 0, bytes: 0, rule:
  * other methods load a drafter, whose size is `draftBytes` and whose layers are told from it: each takes about 13.5
  * times the square of the model's width, after a joining projection of five (DFlash).
  */
-export function draftOf(settings: FitSettings, model: Architecture | undefined): Draft {
+export function draftOf(settings: FitSettings, engine: Software, model: Architecture | undefined): Draft {
   const { speculative, draftBytes } = settings;
   if (speculative === undefined) return { ...NO_DRAFT, bytes: draftBytes ?? 0 };
   const { method, tokens } = speculative;
   const hidden = model?.hidden ?? 4096;
-  const mtp = /mtp|nextn/i.test(method) && draftBytes === undefined;
+  // SGLang's EAGLE without a drafter of its own runs the block that DeepSeek and its like bring along.
+  const own =
+    /mtp|nextn/i.test(method) ||
+    (engine === 'sglang' && /^eagle$/i.test(method) && (model?.mtpLayers ?? 0) > 0);
+  const mtp = own && draftBytes === undefined;
   if (mtp) {
     const layers = model?.mtpLayers ?? 0;
     return {

@@ -103,6 +103,11 @@ function rulesOf(input: FitInput, found: Evaluation): readonly FitRule[] {
   if (perRank(input.memory.availableBytes, input) === undefined && input.memory.totalBytes !== undefined)
     say('free memory', 'not said; taken as a clean host has it');
   if (settings.availableKvBytes !== undefined) say('cache', 'what the cache gets was given');
+  if (engine === 'sglang' && cache !== undefined && cache.stateBytes > 0)
+    say(
+      'state',
+      'three slots per request with the radix cache; some cache strategies keep four or five, and so fewer requests',
+    );
   if (engine === 'vllm')
     say(
       'pool',

@@ -37,7 +37,7 @@ export type FitSettings = {
  * names, on its node where `node` is given, else everywhere; its error bar is the spread of boots.
  */
 export type Measured = {
-  readonly what: 'weightsBytes' | 'overheadBytes' | 'availableKvBytes' | 'peakBytes';
+  readonly what: 'weightsBytes' | 'overheadBytes';
   readonly bytes: number;
   readonly node?: string | undefined;
   /** Times it was measured, and how far the measurements lay apart. */
