@@ -6,6 +6,7 @@ import { isLoopback } from '../../domain/address.ts';
 import { UserError } from '../../domain/user-error.ts';
 import type { inputs } from '../../operations/inputs.ts';
 import type { Answer, Operation } from '../../operations/operation.ts';
+import { scrubber } from '../../operations/scrub.ts';
 import type { World } from '../../operations/world.ts';
 import type { Addresses } from './announce.ts';
 import type { Desk } from './desk.ts';
@@ -103,15 +104,6 @@ function newDesk(
     scrub,
     bug,
   };
-}
-
-/** Takes every secret value that is known by then out of a text; one under four characters would take words with it. */
-function scrubber(world: World, more: readonly string[]): (text: string) => string {
-  return (text) =>
-    [...world.secrets.all(), ...more].reduce(
-      (rest, secret) => (secret.length < 4 ? rest : rest.replaceAll(secret, '•••')),
-      text,
-    );
 }
 
 /** What may stand in Host beside addresses, where the server is open to the network. */

@@ -3,6 +3,7 @@ import { nowLine } from '../../domain/now-line.ts';
 import { foldAll } from '../../domain/run-state.ts';
 import { knownRecipes, recipeAt } from '../../operations/recipes.ts';
 import { runs } from '../../operations/runs.ts';
+import { scrubber } from '../../operations/scrub.ts';
 import type { World } from '../../operations/world.ts';
 
 const MOST_RUNS = 20;
@@ -10,7 +11,13 @@ const MOST_RUNS = 20;
 /** The cluster, its recipes and its runs, as JSON. */
 export function addResources(server: McpServer, world: () => World): void {
   const json = (uri: URL, value: unknown) => ({
-    contents: [{ uri: uri.href, mimeType: 'application/json', text: JSON.stringify(value, null, 1) }],
+    contents: [
+      {
+        uri: uri.href,
+        mimeType: 'application/json',
+        text: scrubber(world())(JSON.stringify(value, null, 1)),
+      },
+    ],
   });
   server.registerResource(
     'cluster',

@@ -3,6 +3,7 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import type { z } from 'zod';
 import { sentences } from '../../domain/units.ts';
 import { UserError } from '../../domain/user-error.ts';
+import { scrubber } from '../../operations/scrub.ts';
 import type { Client } from './client.ts';
 
 /** What a tool may do while it works. */
@@ -39,17 +40,19 @@ export function addTool<I extends z.ZodObject, O extends z.ZodObject>(
   const outputSchema: z.ZodObject = tool.output;
   const handle = async (given: unknown, extra: Extra): Promise<CallToolResult> => {
     const progress = progressOf(extra);
+    const scrub = scrubber(client.world());
     try {
       const input = tool.input.parse(given);
       const { say, data, failed } = await tool.run(input, { client, signal: extra.signal, progress });
-      const structured: Record<string, unknown> = { ...tool.output.parse(data) };
+      const json = scrub(JSON.stringify(tool.output.parse(data)));
+      const structured: Record<string, unknown> = JSON.parse(json);
       return {
-        content: [{ type: 'text' as const, text: `${say}\n${JSON.stringify(structured)}` }],
+        content: [{ type: 'text' as const, text: `${scrub(say)}\n${json}` }],
         structuredContent: structured,
         ...(failed === true ? { isError: true } : {}),
       };
     } catch (error) {
-      return { content: [{ type: 'text' as const, text: wordsOf(error) }], isError: true };
+      return { content: [{ type: 'text' as const, text: scrub(wordsOf(error)) }], isError: true };
     }
   };
   server.registerTool(

@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { askedRun, openRig, type Rig } from '../http/rig.ts';
@@ -102,6 +104,32 @@ describe('the face for agents', () => {
     expect(lines.every((line) => line.startsWith('1 '))).toBe(true);
     expect(told.text.length).toBeLessThan(16_000);
     expect(left_out.join(' ')).toMatch(/300 earlier lines.*did not fit.*characters/s);
+  });
+
+  it('is told no secret value that is known', async () => {
+    const key = 'southern-dark-ocean';
+    const keyed = await openRig({ env: { TINY_KEY: key } });
+    const reader = await agentOverHttp(keyed.addresses.base, keyed.addresses.agent);
+    try {
+      const recipe = readFileSync(join(keyed.folder, 'recipe.yaml'), 'utf8');
+      writeFileSync(join(keyed.folder, 'keyed.yaml'), `${recipe}serve: {apiKey: {env: TINY_KEY}}\n`);
+      // From here on its value is known.
+      await keyed.post('/api/operations/up', { recipe: 'keyed.yaml' });
+      const run = keyed.journal.newRun();
+      const controller = { host: 'laptop', user: 'aurora', pid: 1 };
+      const head = { cluster: 'sparks', recipe: key, recipeDigest: undefined, nodes: ['spark-a'] };
+      keyed.journal.append(run, { type: 'run-started', operation: 'up', ...head, controller, version: '0' });
+      keyed.journal.append(run, { type: 'run-ended', outcome: 'stopped', why: key, exit: 0, owed: [] });
+      const runs = await reader.client.readResource({ uri: 'firstlight://runs' });
+      expect(JSON.stringify(runs)).toContain('•••');
+      expect(JSON.stringify(runs)).not.toContain(key);
+      const told = await reader.call('plan', { recipe: `${key}.yaml` });
+      expect(told.text).toContain('•••');
+      expect(told.text).not.toContain(key);
+    } finally {
+      await reader.close();
+      await keyed.close();
+    }
   });
 
   it('is only shown things where the server only shows', async () => {
