@@ -74,6 +74,11 @@ export function isContainerAddress(address: string): boolean {
   return /^172\.17\.\d+\.(?!1$)\d+$|^10\.88\.\d+\.(?!1$)\d+$|^10\.0\.2\.100$/.test(plain);
 }
 
+/** The networks that docker compose makes by default: 172.18.0.0/16 and so on, of which hosts use the first few addresses. */
+export function isComposeAddress(address: string): boolean {
+  return /^172\.(?:1[89]|2\d|3[01])\.0\.(?!1$)\d+$/.test(plainAddress(address));
+}
+
 /** Names of interfaces that no other host is behind: bridges and pairs of container engines and of virtual machines. */
 export function isVirtualInterface(name: string): boolean {
   return /^(?:docker|br-|veth|virbr|cni|flannel|podman|lxc|lxd|kube|cali|tailscale|wg|zt|tun|tap)/.test(name);

@@ -15,7 +15,7 @@ export const buildTools = lineSignature({
     pattern(
       ['No such file or directory: ', 'not found', 'executable file not found'],
       new RegExp(
-        `(?:No such file or directory: ['"]?(?:/\\S*/)?${TOOL}['"]?$|^(?:/bin/)?(?:ba)?sh: (?:line )?\\d*:? ?(?:/\\S*/)?${TOOL.replace('tool', 'shell')}: (?:command )?not found)`,
+        `(?:No such file or directory: ['"]?(?:/\\S{0,300}/)?${TOOL}['"]?$|^(?:/bin/)?(?:ba)?sh: (?:line )?\\d*:? ?(?:/\\S{0,300}/)?${TOOL.replace('tool', 'shell')}: (?:command )?not found)`,
       ),
     ),
     pattern(
@@ -34,7 +34,7 @@ export const buildTools = lineSignature({
         'error trying to exec',
         'cannot execute',
       ],
-      /fatal error: (?<header>Python\.h|cuda\w*\.h|cu\w+\.h|nv\w+\.h|cub\/\S+|curand\S*|cublas\S*): No such file|cannot find -lcuda(?:rt)?|libcuda\.so cannot found|error trying to exec '(?<tool>\S+)'|cannot execute ['‘"]?(?<part>cc1plus|cicc|as|ld)/,
+      /fatal error: (?<header>Python\.h|cuda\w{0,80}\.h|cu\w{1,80}\.h|nv\w{1,80}\.h|cub\/\S{1,300}|curand\S{0,300}|cublas\S{0,300}): No such file|cannot find -lcuda(?:rt)?|libcuda\.so cannot found|error trying to exec '(?<tool>\S{1,300})'|cannot execute ['‘"]?(?<part>cc1plus|cicc|as|ld)/,
     ),
   ],
   title: ({ groups }, where) => {
@@ -84,7 +84,7 @@ export const fetchTools = lineSignature({
         'required but',
       ],
       new RegExp(
-        `^(?:\\S*(?:ba|z)?sh: (?:line )?(?:\\d+: )?)${fetcher('shell')}: (?:command )?not found|command not found: ${fetcher('zsh')}$|(?:failed to run command|exec:|[Cc]ommand) ${fetcher('run')}:? (?:No such file|not found|executable file not found)|No such file or directory: ${fetcher('path')}$|(?:^|[\\s\\]:])${fetcher('named')}(?: CLI| command| client| tool)? (?:is )?(?:not (?:found|installed|available)|missing|required but)|(?:[Nn]either|[Nn]o) ${fetcher('neither')}.{0,40}(?:found|installed|available)`,
+        `^(?:\\S{0,300}(?:ba|z)?sh: (?:line )?(?:\\d+: )?)${fetcher('shell')}: (?:command )?not found|command not found: ${fetcher('zsh')}$|(?:failed to run command|exec:|[Cc]ommand) ${fetcher('run')}:? (?:No such file|not found|executable file not found)|No such file or directory: ${fetcher('path')}$|(?:^|[\\s\\]:])${fetcher('named')}(?: CLI| command| client| tool)? (?:is )?(?:not (?:found|installed|available)|missing|required but)|(?:[Nn]either|[Nn]o) ${fetcher('neither')}.{0,40}(?:found|installed|available)`,
       ),
     ),
     pattern('is not a git command', /git: '(?<git>lfs)' is not a git command/),

@@ -10,11 +10,11 @@ export const clockSkew = lineSignature({
   forms: [
     pattern(
       ['is not yet valid', 'not yet valid'],
-      /(?:certificate|x509|SSL|Signature|token)\b.*(?:has expired or )?is not yet valid(?:: current time (?<now>\S+) is before (?<from>\S+))?|not yet valid/,
+      /(?:certificate|x509|SSL|Signature|token)\b.{0,600}(?:has expired or )?is not yet valid(?:: current time (?<now>\S{1,300}) is before (?<from>\S{1,300}))?|not yet valid/,
     ),
     pattern(
       ['certificate has expired'],
-      /certificate has expired(?: or is not yet valid: current time (?<now>\S+) is after (?<to>\S+))?(?!.*is before)/,
+      /certificate has expired(?: or is not yet valid: current time (?<now>\S{1,300}) is after (?<to>\S{1,300}))?(?!.{0,600}is before)/,
     ),
     pattern(
       [
@@ -25,7 +25,7 @@ export const clockSkew = lineSignature({
         'Release file',
         'System clock wrong',
       ],
-      /[Cc]lock skew (?:detected|too great|is too)|modification time .* in the future|RequestTimeTooSkewed|Release file .* is not valid yet|System clock wrong by/,
+      /[Cc]lock skew (?:detected|too great|is too)|modification time .{0,600} in the future|RequestTimeTooSkewed|Release file .{0,600} is not valid yet|System clock wrong by/,
     ),
   ],
   title: ({ groups }, where) =>

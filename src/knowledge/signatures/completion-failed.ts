@@ -42,6 +42,12 @@ const mtu = pattern(
   /[Mm]essage too long,? ?mtu ?[=:]? ?(?<tooLong>\d+)|Frag needed and DF set \(mtu = (?<frag>\d+)\)|\b(?:mtu|MTU|Mtu)\b\s*[:=]?\s*(?<mtu>\d{3,5})\b|active_mtu:\s*(?<active>\d+)/,
 );
 
+const bigPing = pattern(
+  ['-M do', '-s 8972', '-s 8000'],
+  /-M do.*-s ?(?<size>\d{4,5})|-s ?(?<size2>89\d\d).*-M do/,
+);
+const lost = pattern('packet loss', /\b100% packet loss/);
+
 /** Status of a completion (rdma-core verbs.h, enum ibv_wc_status) that means something by itself. */
 const LENGTH_ERRORS: ReadonlySet<string> = new Set(['1', '2', '9']);
 const RETRIES = '12';
@@ -53,7 +59,7 @@ export const completionFailed: Signature = {
   seenOn: 'NCCL 2.7 to 2.30, 2020 to 2026',
   source: 'NCCL transport/net_ib.cc; rdma-core verbs.h; NVIDIA/nccl#426, #1664, #1814',
   looks: ['NCCL WARN NET/IB : Got completion with error 12, opcode 0, len 0, vendor err 129'],
-  patterns: [completion, perftest, asynchronous, counters, pfcOff, mtu, IB_GID_INDEX],
+  patterns: [completion, perftest, asynchronous, counters, pfcOff, mtu, bigPing, lost, IB_GID_INDEX],
   match(view) {
     const all = [...view.find(completion), ...view.find(perftest)].filter(
       (found) => status(found) !== '5' && !peerEndedBefore(view.evidence, found),
@@ -82,6 +88,14 @@ function grown(found: Found): boolean {
 
 /** Sizes that lie apart: of interfaces of the same kind on two nodes, or a probe that says what it met. */
 function differentMtus(view: View): readonly Found[] | undefined {
+  const ping = view
+    .find(bigPing)
+    .find((found) => Number(found.groups['size'] ?? found.groups['size2']) > 1472);
+  const gone =
+    ping === undefined
+      ? undefined
+      : view.find(lost).find((found) => found.node === ping.node && found.line.line > ping.line.line);
+  if (ping !== undefined && gone !== undefined) return [ping, gone];
   const all = view.find(mtu);
   const met = all.find(
     (found) => found.groups['tooLong'] !== undefined || found.groups['frag'] !== undefined,

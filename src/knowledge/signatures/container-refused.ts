@@ -12,17 +12,17 @@ export const imageArchitecture = lineSignature({
     pattern(['xec format error'], /[Ee]xec format error/),
     pattern(
       ['no matching manifest for', 'no match for platform in manifest', 'no image found in manifest list'],
-      /no matching manifest for (?<platform>[\w/]+)|no match for platform in manifest|no image found in (?:manifest list|image index) for architecture "?(?<architecture>\w+)/,
+      /no matching manifest for (?<platform>[\w/]{1,400})|no match for platform in manifest|no image found in (?:manifest list|image index) for architecture "?(?<architecture>\w{1,80})/,
     ),
     pattern(
       ['qemu: uncaught target signal', "ld-linux-x86-64.so.2'", 'ld-linux-x86-64.so.2:'],
-      /qemu: uncaught target signal|qemu-\w+: Could not open '\S*ld-linux-x86-64\.so\.2'|ld-linux-x86-64\.so\.2: (?:No such file|cannot)/,
+      /qemu: uncaught target signal|qemu-\w{1,80}: Could not open '\S{0,300}ld-linux-x86-64\.so\.2'|ld-linux-x86-64\.so\.2: (?:No such file|cannot)/,
     ),
   ],
   also: [
     pattern(
       ["The requested image's platform (", 'image platform ('],
-      /image(?:'s)? platform \((?<image>[\w/]+)\) does not match the (?:detected host|expected) platform \(?(?<host>[\w/]+)/,
+      /image(?:'s)? platform \((?<image>[\w/]{1,400})\) does not match the (?:detected host|expected) platform \(?(?<host>[\w/]{1,400})/,
     ),
   ],
   title: (_found, where) => `The image on ${where} is built for another processor`,
@@ -74,7 +74,7 @@ export const imageMissing = lineSignature({
   forms: [
     pattern(
       ['No such image', 'pull access denied for', 'Unable to find image', 'manifest unknown'],
-      /No such image: (?<image>[\w./:@-]+)|pull access denied for (?<repository>[\w./:@-]+),|Unable to find image '(?<wanted>[\w./:@-]+)' locally|manifest (?:for (?<tag>[\w./:@-]+) not found|unknown)/,
+      /No such image: (?<image>[\w./:@-]{1,400})|pull access denied for (?<repository>[\w./:@-]{1,400}),|Unable to find image '(?<wanted>[\w./:@-]{1,400})' locally|manifest (?:for (?<tag>[\w./:@-]{1,400}) not found|unknown)/,
     ),
   ],
   title: ({ groups }, where) =>
@@ -89,7 +89,7 @@ export const imageMissing = lineSignature({
 
 /** What a cache of models or kernels is called. */
 const CACHE =
-  /cache|\.triton|\.flashinfer|\.tilelang|\.nv\b|inductor|\.local\/|\.config|huggingface|\/hub\b|deep_gemm|\/\.\w+'?$|\.no_exist|snapshots|outlines|torch_extensions|\.lock/i;
+  /cache|\.triton|\.flashinfer|\.tilelang|\.nv\b|inductor|\.local\/|\.config|huggingface|\/hub\b|deep_gemm|\/\.\w{1,80}'?$|\.no_exist|snapshots|outlines|torch_extensions|\.lock/i;
 
 /** A cache folder that root made, or that is mounted read-only. */
 export const cacheNotWritable = lineSignature({
@@ -100,11 +100,11 @@ export const cacheNotWritable = lineSignature({
   forms: [
     pattern(
       ['Permission denied', 'Read-only file system'],
-      /(?:PermissionError: \[Errno 13\] Permission denied|OSError: \[Errno 30\] Read-only file system|\[Errno 13\] Permission denied): ?b?['"](?<path>\/[^'"]+)['"]/,
+      /(?:PermissionError: \[Errno 13\] Permission denied|OSError: \[Errno 30\] Read-only file system|\[Errno 13\] Permission denied): ?b?['"](?<path>\/[^'"]{1,400})['"]/,
     ),
     pattern(
       ['cannot create directory', 'ailed to create directory', 'annot write to', 'ould not create'],
-      /(?:cannot create directory|[Ff]ailed to create directory|[Cc]annot write to|[Cc]ould not create)[^/'"‘]*['"‘]?(?<path>\/[^'"’:]+)['"’]?.*(?:Permission denied|Read-only file system)/,
+      /(?:cannot create directory|[Ff]ailed to create directory|[Cc]annot write to|[Cc]ould not create)[^/'"‘]{0,400}['"‘]?(?<path>\/[^'"’:]{1,400})['"’]?.{0,600}(?:Permission denied|Read-only file system)/,
     ),
     pattern(
       [
@@ -113,7 +113,7 @@ export const cacheNotWritable = lineSignature({
         'is not writable',
         'uid not found',
       ],
-      /(?:Permission denied \(os error 13\)|Read-only file system \(os error 30\))(?:.*?(?<path>\/[\w./-]*(?:cache|hub|xet)[\w./-]*))?|(?<folder>\/\S*cache\S*) is not writable|getpwuid\(\): uid not found/,
+      /(?:Permission denied \(os error 13\)|Read-only file system \(os error 30\))(?:.{0,600}?(?<path>\/[\w./-]{0,400}(?:cache|hub|xet)[\w./-]{0,400}))?|(?<folder>\/\S{0,300}cache\S{0,300}) is not writable|getpwuid\(\): uid not found/,
     ),
   ],
   counts: ({ message, groups }) => {

@@ -10,19 +10,19 @@ export const destinationMissing = lineSignature({
   forms: [
     pattern(
       ['] mkdir "', 'rsync: mkdir "', 'rsync: [', 'change_dir', 'mkstemp'],
-      /rsync:? ?(?:\[?[Rr]eceiver[^\]]*\] ?)?(?:mkdir|change_dir#\d|mkstemp|open|rename) "(?<path>[^"]+)"(?:\.\.\.)? failed: No such file or directory/,
+      /rsync:? ?(?:\[?[Rr]eceiver[^\]]{0,400}\] ?)?(?:mkdir|change_dir#\d|mkstemp|open|rename) "(?<path>[^"]{1,400})"(?:\.\.\.)? failed: No such file or directory/,
     ),
     pattern(
       ['scp: ', 'sftp: '],
-      /(?:scp|sftp): (?:(?:dest open|remote open|realpath|stat remote|upload|mkdir|open)? ?"?(?<path>\/[^":]*)"?): No such file or directory/,
+      /(?:scp|sftp): (?:(?:dest open|remote open|realpath|stat remote|upload|mkdir|open)? ?"?(?<path>\/[^":]{0,400})"?): No such file or directory/,
     ),
     pattern(
       ['cannot create ', 'Cannot open: No such file', 'Cannot chdir', 'failed to open', 'target directory'],
-      /(?:cp|mv|install|ln|mkdir|tee|touch|dd): (?:cannot (?:create|stat|touch|open) (?:regular file |directory |symbolic link |hard link )?|failed to (?:open|access) |target directory )?['‘"]?(?<path>\/[^'’":]+)['’"]?.*No such file or directory|tar: (?<chdir>\S+): Cannot (?:open|chdir|mkdir): No such file/,
+      /(?:cp|mv|install|ln|mkdir|tee|touch|dd): (?:cannot (?:create|stat|touch|open) (?:regular file |directory |symbolic link |hard link )?|failed to (?:open|access) |target directory )?['‘"]?(?<path>\/[^'’":]{1,400})['’"]?.{0,600}No such file or directory|tar: (?<chdir>\S{1,300}): Cannot (?:open|chdir|mkdir): No such file/,
     ),
     pattern(
       'No such file or directory',
-      /^(?:\S*(?:bash|sh|zsh): )(?:line )?(?:\d+: )?(?:cannot create )?(?<path>\/[^:]*\/[^:/]+\.(?:safetensors|tar|log|part|json|gz|zst|incomplete)): (?:No such file or directory|Directory nonexistent)/,
+      /^(?:\S{0,300}(?:bash|sh|zsh): )(?:line )?(?:\d+: )?(?:cannot create )?(?<path>\/[^:]{0,400}\/[^:/]{1,400}\.(?:safetensors|tar|log|part|json|gz|zst|incomplete)): (?:No such file or directory|Directory nonexistent)/,
     ),
   ],
   unless: [],

@@ -2,11 +2,11 @@ import { lineSignature, type Where, whoSaid } from './line-signature.ts';
 import { peerOf } from './scene.ts';
 import { type Found, pattern, type View } from './signature.ts';
 
-const sender = pattern('[sender=', /\[sender=[\d.]+\]/);
+const sender = pattern('[sender=', /\[sender=[\d.]{1,400}\]/);
 
 const noRoom = pattern(
   ['No space left on device', 'no space left on device', 'os error 28', 'Disk quota exceeded', 'ENOSPC'],
-  /(?:No space left on device|Disk quota exceeded|os error 28|ENOSPC)(?::? ?\(?(?:28\)?)?:? ?['"]?(?<path>\/[^'"]*)['"]?)?/i,
+  /(?:No space left on device|Disk quota exceeded|os error 28|ENOSPC)(?::? ?\(?(?:28\)?)?:? ?['"]?(?<path>\/[^'"]{0,400})['"]?)?/i,
 );
 
 /** A file system has no room left; shared memory has a cause of its own. */
@@ -19,7 +19,7 @@ export const diskFull = lineSignature({
     noRoom,
     pattern(
       ['file_system_monitor', '% full, available space', 'OutOfDiskError', 'Local disk is full'],
-      /(?<path>\/\S+) is over (?<percent>\d+)% full, available space: (?<free>\d+); capacity: (?<capacity>\d+)|OutOfDiskError|Local disk is full/,
+      /(?<path>\/\S{1,300}) is over (?<percent>\d+)% full, available space: (?<free>\d+); capacity: (?<capacity>\d+)|OutOfDiskError|Local disk is full/,
     ),
     pattern(
       [
@@ -29,7 +29,7 @@ export const diskFull = lineSignature({
         'nsufficient disk space',
         'Not enough disk space',
       ],
-      /(?:[Nn]ot enough|[Ii]nsufficient) (?:free )?disk space(?:.*expected file size is: (?<wanted>[\d.]+) MB.*only has (?<left>[\d.]+) MB)?|database or disk is full/,
+      /(?:[Nn]ot enough|[Ii]nsufficient) (?:free )?disk space(?:.{0,600}expected file size is: (?<wanted>[\d.]{1,400}) MB.{0,600}only has (?<left>[\d.]{1,400}) MB)?|database or disk is full/,
     ),
   ],
   also: [sender],

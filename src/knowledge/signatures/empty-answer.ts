@@ -25,7 +25,7 @@ const budget = pattern(
 );
 const cannotFind = pattern(
   'could not locate',
-  /(?<parser>[\w .-]*[Rr]easoning ?(?:[Pp]arser|extractor)) could not locate|could not locate think/,
+  /(?<parser>[\w .-]{0,400}[Rr]easoning ?(?:[Pp]arser|extractor)) could not locate|could not locate think/,
 );
 const emptyNote = pattern(
   [
@@ -38,7 +38,7 @@ const emptyNote = pattern(
     'content is None',
     'content null',
   ],
-  /(?:content (?:is )?(?:empty|null|None)|empty (?:content|response|answer)).*(?:length|max_tokens|finish_reason|reasoning)/i,
+  /(?:content (?:is )?(?:empty|null|None)|empty (?:content|response|answer)).{0,600}(?:length|max_tokens|finish_reason|reasoning)/i,
 );
 
 const EMPTY = /["']content["']\s*:\s*(?:null|None|""|'')|content=(?:None|''|"")/;
@@ -173,7 +173,7 @@ export const chatTemplate = lineSignature({
     ),
     pattern(
       ['chat template', 'chat_template'],
-      /(?:Error|error|cannot|Cannot|ould not).*(?:looks like a file path, but it failed to be opened|The supplied chat template|chat_template.*No such file|find (?:a |the )?chat[_ ]template)/,
+      /(?:Error|error|cannot|Cannot|ould not).{0,600}(?:looks like a file path, but it failed to be opened|The supplied chat template|chat_template.{0,600}No such file|find (?:a |the )?chat[_ ]template)/,
     ),
   ],
   counts: ({ message, line }) =>

@@ -18,7 +18,7 @@ export const envFile = lineSignature({
         '\\r: No such file',
         "\\r': No such file",
       ],
-      /\$?'\\r'?: command not found|\$'[^']*\\r': (?:command not found|No such file)|\^M: bad interpreter|\\r['’]?: No such file or directory/,
+      /\$?'\\r'?: command not found|\$'[^']{0,400}\\r': (?:command not found|No such file)|\^M: bad interpreter|\\r['’]?: No such file or directory/,
     ),
     pattern(
       [
@@ -27,19 +27,19 @@ export const envFile = lineSignature({
         'invalid environment variable',
         'variable name near',
       ],
-      /unexpected character "(?:\\ufeff|\\r|\\u00ef|\\xef|»|\ufeff)" in variable name|poorly formatted environment.*(?:\\ufeff|\ufeff|\\r|contains whitespaces)|invalid (?:environment )?variable (?:name )?.*(?:\\ufeff|\ufeff|\\r)/,
+      /unexpected character "(?:\\ufeff|\\r|\\u00ef|\\xef|»|\ufeff)" in variable name|poorly formatted environment.{0,600}(?:\\ufeff|\ufeff|\\r|contains whitespaces)|invalid (?:environment )?variable (?:name )?.{0,600}(?:\\ufeff|\ufeff|\\r)/,
     ),
     pattern(
       ['\\r', '^M', '\\015'],
       new RegExp(
-        `(?:invalid (?:int|float|choice|literal|reference|port|value)|could not convert|Repo id must|No such file or directory|resolve hostname|Name or service not known|does not exist|not a valid|unrecognized arguments|Unable to find address|no such interface|Invalid|unknown).*${CR}['"’]?|['"’][^'"’]{1,200}${CR}['"’].*(?:invalid|not found|unknown|No such|does not exist|not a valid)`,
+        `(?:invalid (?:int|float|choice|literal|reference|port|value)|could not convert|Repo id must|No such file or directory|resolve hostname|Name or service not known|does not exist|not a valid|unrecognized arguments|Unable to find address|no such interface|Invalid|unknown).{0,600}${CR}['"’]?|['"’][^'"’]{1,200}${CR}['"’].{0,600}(?:invalid|not found|unknown|No such|does not exist|not a valid)`,
       ),
     ),
     pattern(
       ['\\ufeff', 'ufeff', '\\xef\\xbb\\xbf', '\\357\\273\\277', 'U+FEFF'],
       /\\ufeff|\\xef\\xbb\\xbf|\\357\\273\\277|U\+FEFF/,
     ),
-    pattern(['command not found', 'not found'], /\ufeff[\w=./'-]*: (?:command )?not found/),
+    pattern(['command not found', 'not found'], /\ufeff[\w=./'-]{0,400}: (?:command )?not found/),
   ],
   // SGLang and vLLM print stop words and templates in which "\r" is meant.
   counts: ({ message }) => !/chat_template|non-default args|server_args|eos|stop=|escape/.test(message),

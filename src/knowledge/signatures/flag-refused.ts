@@ -15,19 +15,19 @@ const unrecognized = pattern(
     'unexpected keyword argument',
     'unexpected argument',
   ],
-  /error: unrecognized arguments: (?<words>.+)$|No such option: (?<click>-\S+)|unknown flag: (?<go>-\S+)|(?:ServerArgs|EngineArgs|AsyncEngineArgs)\S* got an unexpected keyword argument '(?<keyword>\w+)'|error: unexpected argument '(?<clap>-\S+)' found/,
+  /error: unrecognized arguments: (?<words>.+)$|No such option: (?<click>-\S{1,300})|unknown flag: (?<go>-\S{1,300})|(?:ServerArgs|EngineArgs|AsyncEngineArgs)\S{0,300} got an unexpected keyword argument '(?<keyword>\w{1,80})'|error: unexpected argument '(?<clap>-\S{1,300})' found/,
 );
 const invalidChoice = pattern(
   [': invalid choice: ', '(chose from {', 'Available parsers: ', "arser '"],
-  /error: argument (?<flag>[^:]+): invalid choice: (?<value>'[^']*'|"[^"]*"|\S+)(?: \((?:maybe you meant .*; )?choose from (?<choices>.+)\)?)?|invalid (?<kind>tool call|reasoning) parser: (?<parser>\S+) \(chose from \{ ?(?<parsers>[^}]+)|(?<kind2>Reasoning|Tool) parser '(?<parser2>[^']+)' not found\.?(?: Available parsers: (?<parsers2>.+))?/,
+  /error: argument (?<flag>[^:]{1,400}): invalid choice: (?<value>'[^']{0,400}'|"[^"]{0,400}"|\S{1,300})(?: \((?:maybe you meant .{0,600}; )?choose from (?<choices>.+)\)?)?|invalid (?<kind>tool call|reasoning) parser: (?<parser>\S{1,300}) \(chose from \{ ?(?<parsers>[^}]{1,400})|(?<kind2>Reasoning|Tool) parser '(?<parser2>[^']{1,400})' not found\.?(?: Available parsers: (?<parsers2>.+))?/,
 );
 const invalidValue = pattern(
   'error: argument ',
-  /error: argument (?<flag>[^:]+): (?:invalid \S+ value: (?<value>'[^']*'|"[^"]*"|\S+)|expected (?<wanted>.+))$/,
+  /error: argument (?<flag>[^:]{1,400}): (?:invalid \S{1,300} value: (?<value>'[^']{0,400}'|"[^"]{0,400}"|\S{1,300})|expected (?<wanted>.+))$/,
 );
 const ambiguous = pattern(
   'error: ambiguous option: ',
-  /error: ambiguous option: (?<flag>\S+) could match (?<options>.+)$/,
+  /error: ambiguous option: (?<flag>\S{1,300}) could match (?<options>.+)$/,
 );
 
 /** The command line is refused; the engine ends at once. */

@@ -15,7 +15,7 @@ const noGpu = pattern(
     'No supported device detected',
     'CUDA unknown error',
   ],
-  /No CUDA GPUs are available|Failed to infer device type|no CUDA-capable device is detected|No accelerator \(.*is available|Found no NVIDIA driver on your system|(?:Error|ERROR|error:).*(?:No GPU found|[Nn]o NVIDIA GPU|CUDA is not available)|cudaErrorNoDevice|No supported device detected|CUDA unknown error - this may be due to/,
+  /No CUDA GPUs are available|Failed to infer device type|no CUDA-capable device is detected|No accelerator \(.{0,600}is available|Found no NVIDIA driver on your system|(?:Error|ERROR|error:).{0,600}(?:No GPU found|[Nn]o NVIDIA GPU|CUDA is not available)|cudaErrorNoDevice|No supported device detected|CUDA unknown error - this may be due to/,
 );
 const noDriverLibrary = pattern(
   ['libcuda.so.1: cannot open', 'NVIDIA Driver was not detected'],
@@ -27,7 +27,7 @@ const noDriver = pattern(
 );
 const unseen = pattern(
   'CUDA_VISIBLE_DEVICES=',
-  /CUDA_VISIBLE_DEVICES=(?:(?<none>-1|""|'')|(?<list>[\d,]+))(?:\s|$)/,
+  /CUDA_VISIBLE_DEVICES=(?:(?<none>-1|""|'')|(?<list>[\d,]{1,400}))(?:\s|$)/,
 );
 const nvmlLost = pattern(
   ['Failed to initialize NVML: Unknown Error', 'NVMLError_Unknown', 'NVML: Unknown Error'],
@@ -117,7 +117,7 @@ export const nvidiaRuntimeMissing = lineSignature({
     ),
     pattern(
       ['nvidia-container-runtime', 'nvidia-container-cli', 'libnvidia-ml.so.1'],
-      /exec: "nvidia-container-runtime(?:-hook)?": executable file not found|nvidia-container-(?:cli|runtime)\S*: (?:command )?not found|nvidia-container-cli: initialization error: load library failed/,
+      /exec: "nvidia-container-runtime(?:-hook)?": executable file not found|nvidia-container-(?:cli|runtime)\S{0,300}: (?:command )?not found|nvidia-container-cli: initialization error: load library failed/,
     ),
   ],
   title: (_found, where) => `The container runtime on ${where} does not know how to give it a GPU`,

@@ -3,11 +3,11 @@ import { type Found, pattern, type Signature, type View } from './signature.ts';
 
 const said = pattern(
   ['emperature', 'hermal', 'THERMTRIP', 'verheat'],
-  /critical temperature (?:reached|exceeded)|[Cc]ritical temperature.*shutting down|THERMTRIP|[Tt]hermal (?:shutdown|trip|emergency)|(?:shut(?:ting)? down|power(?:ed|ing)? off).{0,60}(?:over-?temperature|overheat|thermal|critical temp)|(?:over-?temperature|[Oo]verheat\w*).{0,60}(?:shut|power)|thermal_zone\d+: critical/i,
+  /critical temperature (?:reached|exceeded)|[Cc]ritical temperature.{0,600}shutting down|THERMTRIP|[Tt]hermal (?:shutdown|trip|emergency)|(?:shut(?:ting)? down|power(?:ed|ing)? off).{0,60}(?:over-?temperature|overheat|thermal|critical temp)|(?:over-?temperature|[Oo]verheat\w{0,80}).{0,60}(?:shut|power)|thermal_zone\d+: critical/i,
 );
 const slowed = pattern(
   ['Thermal Slowdown', 'hermal_slowdown', 'Package temperature above threshold', 'thermal throttl'],
-  /(?:HW|SW) Thermal Slowdown\s*:\s*Active|thermal_slowdown\S*\s*[:,]\s*Active|Package temperature above threshold|thermal throttl/i,
+  /(?:HW|SW) Thermal Slowdown\s*:\s*Active|thermal_slowdown\S{0,300}\s*[:,]\s*Active|Package temperature above threshold|thermal throttl/i,
 );
 const booted = pattern(
   [
@@ -34,7 +34,7 @@ const otherwise = pattern(
     'Rebooting.',
     'systemd-logind',
   ],
-  /NV_ERR_NO_MEMORY|Out of memory: Killed|Kernel panic|soft lockup|blocked for more than \d+ seconds|systemd-shutdown\[|Reached target .*(?:Reboot|Power-Off|Shutdown)|The system will (?:reboot|power off) now|System is (?:rebooting|powering down)/,
+  /NV_ERR_NO_MEMORY|Out of memory: Killed|Kernel panic|soft lockup|blocked for more than \d+ seconds|systemd-shutdown\[|Reached target .{0,600}(?:Reboot|Power-Off|Shutdown)|The system will (?:reboot|power off) now|System is (?:rebooting|powering down)/,
 );
 const busy = pattern(
   [

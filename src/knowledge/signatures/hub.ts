@@ -19,15 +19,15 @@ const refused = pattern(
     'is not a local folder and is not a valid model identifier',
     'private repository',
   ],
-  /GatedRepo|gated repo|Access to (?:model|dataset) (?<repo>\S+) is restricted|Invalid user token|awaiting a review|LocalTokenNotFoundError|Invalid username or password|Invalid credentials in Authorization header|Token is required \(|RepositoryNotFoundError: 401|Repository Not Found for url: (?<url>\S+?)\.?$|(?:401|403) .*HF_TOKEN|HF_TOKEN.*(?:not set|missing|invalid)|(?:^|[\s'":])(?<name>[\w-][\w.-]*(?:\/[\w.-]+)?) is not a local folder and is not a valid model identifier|If this is a private repository/,
+  /GatedRepo|gated repo|Access to (?:model|dataset) (?<repo>\S{1,300}) is restricted|Invalid user token|awaiting a review|LocalTokenNotFoundError|Invalid username or password|Invalid credentials in Authorization header|Token is required \(|RepositoryNotFoundError: 401|Repository Not Found for url: (?<url>\S{1,300}?)\.?$|(?:401|403) .{0,600}HF_TOKEN|HF_TOKEN.{0,600}(?:not set|missing|invalid)|(?:^|[\s'":])(?<name>[\w-][\w.-]{0,400}(?:\/[\w.-]{1,400})?) is not a local folder and is not a valid model identifier|If this is a private repository/,
 );
 const statusOfHub = pattern(
   ['401 Client Error', '403 Client Error', '401 Unauthorized', '403 Forbidden'],
-  /40[13] (?:Client Error|Unauthorized|Forbidden).*(?:https?:\/\/(?:\w+\.)?(?:huggingface\.co|hf\.co|hf-mirror\.com)\/(?<path>\S+)|[Gg]ated)/,
+  /40[13] (?:Client Error|Unauthorized|Forbidden).{0,600}(?:https?:\/\/(?:\w{1,80}\.)?(?:huggingface\.co|hf\.co|hf-mirror\.com)\/(?<path>\S{1,300})|[Gg]ated)/,
 );
 const limited = pattern(
   ['429 Client Error', 'Error 429', 'Too Many Requests', 'rate limit', 'status code: 429', '429 Too Many'],
-  /429 Client Error|HTTP Error 429|(?:huggingface\.co|hf\.co|[Hh]ub|HfHub).*(?:429|Too Many Requests|rate limit)|(?:429|Too Many Requests|rate limit).*(?:huggingface\.co|hf\.co|[Hh]ub|your IP|per \d+ minutes|HF_TOKEN)|We had to rate limit (?:your IP|you)/i,
+  /429 Client Error|HTTP Error 429|(?:huggingface\.co|hf\.co|[Hh]ub|HfHub).{0,600}(?:429|Too Many Requests|rate limit)|(?:429|Too Many Requests|rate limit).{0,600}(?:huggingface\.co|hf\.co|[Hh]ub|your IP|per \d+ minutes|HF_TOKEN)|We had to rate limit (?:your IP|you)/i,
 );
 
 /** The hub wants a token or an accepted licence. */
@@ -88,7 +88,7 @@ export const hubUnreachable = lineSignature({
         'xethub',
         'cas-bridge',
       ],
-      /(?:HTTPS?ConnectionPool\(host='(?<host>(?:[\w.-]*\.)?(?:huggingface\.co|hf\.co|hf-mirror\.com))'|(?:huggingface\.co|hf\.co|hf-mirror\.com|xethub\.\S+)).*(?:Max retries|timed out|[Tt]imeout|Name or service not known|name resolution|[Uu]nreachable|refused|reset by peer|SSLError|ProxyError|NameResolutionError|NewConnectionError|50[234] |No route)|(?:Could not|Failed to|Cannot|couldn't|Can't|unable to|Unable to) (?:resolve|connect|reach)\b.*(?:huggingface\.co|hf\.co|hf-mirror\.com)|(?:timed out|[Tt]imeout|Max retries|50[234] \w+ Error).{0,200}(?:huggingface\.co|hf\.co|hf-mirror\.com)/,
+      /(?:HTTPS?ConnectionPool\(host='(?<host>(?:[\w.-]{0,400}\.)?(?:huggingface\.co|hf\.co|hf-mirror\.com))'|(?:huggingface\.co|hf\.co|hf-mirror\.com|xethub\.\S{1,300})).{0,600}(?:Max retries|timed out|[Tt]imeout|Name or service not known|name resolution|[Uu]nreachable|refused|reset by peer|SSLError|ProxyError|NameResolutionError|NewConnectionError|50[234] |No route)|(?:Could not|Failed to|Cannot|couldn't|Can't|unable to|Unable to) (?:resolve|connect|reach)\b.{0,600}(?:huggingface\.co|hf\.co|hf-mirror\.com)|(?:timed out|[Tt]imeout|Max retries|50[234] \w{1,80} Error).{0,200}(?:huggingface\.co|hf\.co|hf-mirror\.com)/,
     ),
     pattern(
       [
@@ -100,11 +100,11 @@ export const hubUnreachable = lineSignature({
         'look-ups and downloads online',
         'Cannot find an appropriate cached snapshot',
       ],
-      /LocalEntryNotFoundError|trying to locate the files? on the Hub|couldn't connect to '\S+' to load|OfflineModeIsEnabled|offline mode is enabled|look-ups and downloads online|Cannot find an appropriate cached snapshot/,
+      /LocalEntryNotFoundError|trying to locate the files? on the Hub|couldn't connect to '\S{1,300}' to load|OfflineModeIsEnabled|offline mode is enabled|look-ups and downloads online|Cannot find an appropriate cached snapshot/,
     ),
     pattern(
       ['Error while trying to fetch', 'thrown while requesting', 'ConnectError', 'ConnectTimeout'],
-      /(?:thrown while requesting (?:HEAD|GET) https?:\/\/\S*(?:huggingface|hf)\S*|(?:httpx|httpcore)\.(?:ConnectError|ConnectTimeout|ReadTimeout)|^ConnectTimeout)/,
+      /(?:thrown while requesting (?:HEAD|GET) https?:\/\/\S{0,300}(?:huggingface|hf)\S{0,300}|(?:httpx|httpcore)\.(?:ConnectError|ConnectTimeout|ReadTimeout)|^ConnectTimeout)/,
     ),
   ],
   unless: [refused, limited],

@@ -14,16 +14,16 @@ export const jitCacheShared = lineSignature({
   forms: [
     pattern(
       ['Stale file handle', 'ESTALE'],
-      /Stale (?:NFS )?file handle(?:[^'"]*['"](?<path>\/[^'"]+)['"])?/,
+      /Stale (?:NFS )?file handle(?:[^'"]{0,400}['"](?<path>\/[^'"]{1,400})['"])?/,
     ),
     pattern(
       ['No locks available', '.nfs0000'],
-      /\[Errno 37\] No locks available(?:: '(?<path>\/[^']+)')?|Device or resource busy: '?(?<busy>\S*\.nfs0000\w+)|Directory not empty.*\.nfs0000/,
+      /\[Errno 37\] No locks available(?:: '(?<path>\/[^']{1,400})')?|Device or resource busy: '?(?<busy>\S{0,300}\.nfs0000\w{1,80})|Directory not empty.{0,600}\.nfs0000/,
     ),
     pattern(
       ['Text file busy', 'Directory not empty', 'FileExistsError', 'file too short', 'invalid ELF header'],
       new RegExp(
-        `(?:Text file busy|Directory not empty|FileExistsError: \\[Errno 17\\] File exists)[^'"]*['"](?<path>/[^'"]*${CACHE}[^'"]*)|(?<library>/\\S*${CACHE}\\S*\\.so\\S*): (?:file too short|invalid ELF header)`,
+        `(?:Text file busy|Directory not empty|FileExistsError: \\[Errno 17\\] File exists)[^'"]{0,400}['"](?<path>/[^'"]{0,400}${CACHE}[^'"]{0,400})|(?<library>/\\S{0,300}${CACHE}\\S{0,300}\\.so\\S{0,300}): (?:file too short|invalid ELF header)`,
         'i',
       ),
     ),
@@ -33,7 +33,7 @@ export const jitCacheShared = lineSignature({
     ),
     pattern(
       ['No such file or directory: '],
-      /FileNotFoundError: \[Errno 2\] No such file or directory: '(?<path>\/[^']*(?:triton|inductor|flashinfer|tilelang|deep_gemm|torch_compile_cache|cached_ops)[^']*(?:tmp\.pid|\.tmp|\.lock|\.cubin|\.ptx|\.json|\.so|\.cu|\.o|\.ninja)[^']*)'/,
+      /FileNotFoundError: \[Errno 2\] No such file or directory: '(?<path>\/[^']{0,400}(?:triton|inductor|flashinfer|tilelang|deep_gemm|torch_compile_cache|cached_ops)[^']{0,400}(?:tmp\.pid|\.tmp|\.lock|\.cubin|\.ptx|\.json|\.so|\.cu|\.o|\.ninja)[^']{0,400})'/,
     ),
   ],
   whileServing: true,

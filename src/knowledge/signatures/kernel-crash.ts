@@ -37,7 +37,7 @@ const forced = pattern(
     'mxfp4',
     'MXFP4',
   ],
-  /(?<kernel>FLASHINFER_\w+|flashinfer_\w+|VLLM_USE_FLASHINFER_MOE_\w+|cute_?dsl\w*|CUTEDSL|fused_moe_12\w+|tilelang|TileLang|deep_gemm|DEEPGEMM|nvfp4|NvFp4|NVFP4|mxfp4|MXFP4)/,
+  /(?<kernel>FLASHINFER_\w{1,80}|flashinfer_\w{1,80}|VLLM_USE_FLASHINFER_MOE_\w{1,80}|cute_?dsl\w{0,80}|CUTEDSL|fused_moe_12\w{1,80}|tilelang|TileLang|deep_gemm|DEEPGEMM|nvfp4|NvFp4|NVFP4|mxfp4|MXFP4)/,
 );
 
 /** A kernel crashed; where the log says that it is experimental, or is made for other GPUs, that is why. */

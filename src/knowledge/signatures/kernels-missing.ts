@@ -23,7 +23,7 @@ export const kernelsNotBuilt = lineSignature({
         'invalid device function',
         'device kernel image is invalid',
       ],
-      /no kernel image is available|cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU|(?:CUDA error|Error \[CUDA\]|failed with error).*(?:invalid device function|device kernel image is invalid)/,
+      /no kernel image is available|cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU|(?:CUDA error|Error \[CUDA\]|failed with error).{0,600}(?:invalid device function|device kernel image is invalid)/,
     ),
     pattern(
       [
@@ -31,11 +31,11 @@ export const kernelsNotBuilt = lineSignature({
         'kernel does not support current device',
         'backend supports the deployment',
       ],
-      /(?<backend>\w+) kernels unavailable for (?<kernel>\w+)|kernel does not support current device|No \w+(?: Int8)? MoE backend supports the deployment/,
+      /(?<backend>\w{1,80}) kernels unavailable for (?<kernel>\w{1,80})|kernel does not support current device|No \w{1,80}(?: Int8)? MoE backend supports the deployment/,
     ),
     pattern(
       ['No compiled ', 'No implemented ', 'is not compiled for', 'not implemented for the current'],
-      /No (?:compiled|implemented) (?<kernel>\w+)\b|(?<other>\w+) is not compiled for (?:the |this )?(?:current )?(?:device|GPU|sm)/,
+      /No (?:compiled|implemented) (?<kernel>\w{1,80})\b|(?<other>\w{1,80}) is not compiled for (?:the |this )?(?:current )?(?:device|GPU|sm)/,
     ),
     pattern(
       ['No supported CUDA architectures found', 'Arch conditional MMA instruction', 'Unsupported SM version'],
@@ -43,7 +43,7 @@ export const kernelsNotBuilt = lineSignature({
     ),
     pattern(
       ['Unsupported architecture', 'Unsupported compute capability', 'Unsupported CUDA capability'],
-      /(?:deep_gemm|DeepGEMM|csrc\/\S*|gemm|Assertion error).*Unsupported architecture|Unsupported (?:compute|CUDA) capability:? ?\(?(?:12|sm_?12)/i,
+      /(?:deep_gemm|DeepGEMM|csrc\/\S{0,300}|gemm|Assertion error).{0,600}Unsupported architecture|Unsupported (?:compute|CUDA) capability:? ?\(?(?:12|sm_?12)/i,
     ),
     pattern(
       ["not supported on .target 'sm_12", 'requires .target sm_12', 'requires .target sm_10'],
@@ -51,11 +51,11 @@ export const kernelsNotBuilt = lineSignature({
     ),
     pattern(
       ['is not supported for the current GPU', 'does not support the current GPU'],
-      /(?:quantization method|scheme).*(?:is not supported for|does not support) the current GPU/,
+      /(?:quantization method|scheme).{0,600}(?:is not supported for|does not support) the current GPU/,
     ),
     pattern(
       ['SM100', 'SM90', 'SM10x', 'sm_100', 'sm_90', 'Blackwell', 'Hopper', 'does not support NVFP4', 'SM89'],
-      /(?:Error|Exception)\b.*(?:requires?|only supports?|only supported on|needs?|ships?) (?:\w+ ){0,6}\(?(?:an? )?(?:CUDA )?(?:SM ?(?:100|90|10[xX]|89)|sm_?(?:100|90)|Blackwell|Hopper)|platform does not support NVFP4/,
+      /(?:Error|Exception)\b.{0,600}(?:requires?|only supports?|only supported on|needs?|ships?) (?:\w{1,80} ){0,6}\(?(?:an? )?(?:CUDA )?(?:SM ?(?:100|90|10[xX]|89)|sm_?(?:100|90)|Blackwell|Hopper)|platform does not support NVFP4/,
     ),
   ],
   // Autotuners try what the GPU cannot do and go on.
@@ -131,7 +131,7 @@ export const sharedMemoryExceeded = lineSignature({
   forms: [
     pattern(
       ['out of resource: ', 'Hardware limit'],
-      /out of resource: (?:shared memory|\S+)\W.*?Required: ?(?<required>\d+)\W+Hardware limit: ?(?<limit>\d+)/,
+      /out of resource: (?:shared memory|\S{1,300})\W.{0,600}?Required: ?(?<required>\d+)\W+Hardware limit: ?(?<limit>\d+)/,
     ),
     pattern('out of resource: shared memory', /out of resource: shared memory/),
     pattern(
@@ -140,15 +140,15 @@ export const sharedMemoryExceeded = lineSignature({
     ),
     pattern(
       ['uses too much shared data', 'too much shared memory', 'shared memory size exceeds'],
-      /uses too much shared data(?: \((?<required>0x[0-9a-f]+) bytes, (?<limit>0x[0-9a-f]+) max\))?|too much shared memory|shared memory size exceeds/,
+      /uses too much shared data(?: \((?<required>0x[0-9a-f]{1,400}) bytes, (?<limit>0x[0-9a-f]{1,400}) max\))?|too much shared memory|shared memory size exceeds/,
     ),
     pattern(
       ['max_smem_per_sm', 'smem_size', 'shared memory per block', 'shared memory capacity'],
-      /(?:exceeds?|larger than|greater than|insufficient|not enough).*(?:max_smem|smem_size|shared memory (?:per block|capacity))|(?:smem_size|shared memory).*(?:exceeds?|is larger than) .*(?:limit|max|capacity)/i,
+      /(?:exceeds?|larger than|greater than|insufficient|not enough).{0,600}(?:max_smem|smem_size|shared memory (?:per block|capacity))|(?:smem_size|shared memory).{0,600}(?:exceeds?|is larger than) .{0,600}(?:limit|max|capacity)/i,
     ),
     pattern(
       ['Failed to initialize cutlass', 'Failed to initialize GEMM', 'Failed to initialize the TMA'],
-      /Failed to initialize (?:cutlass [\w ]+gemm|GEMM)/i,
+      /Failed to initialize (?:cutlass [\w ]{1,400}gemm|GEMM)/i,
     ),
   ],
   counts: ({ message }) => !/Skipping tactic|[Ff]alling back/.test(message),

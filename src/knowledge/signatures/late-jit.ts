@@ -11,7 +11,7 @@ const timedOut = pattern(
     'Execute model timed out',
     'ran out of time',
   ],
-  /RPC call to (?<call>\w+) timed out|(?:execute_model|sample_tokens) timed out|[Ww]atchdog timeout \(/,
+  /RPC call to (?<call>\w{1,80}) timed out|(?:execute_model|sample_tokens) timed out|[Ww]atchdog timeout \(/,
 );
 const compiles = pattern(
   [
@@ -39,7 +39,7 @@ const compiles = pattern(
     'Entering DeepGEMM JIT',
     'recompile',
   ],
-  /(?<begin>begins to compile|JIT compil|[Jj]it compil|JIT-compil|Just-in-time compil|Building JIT|Compiling (?:a graph|and caching|kernel)|Entering DeepGEMM JIT|[Aa]utotun(?:e|ing) (?:begin|start|process|for)|Tuning process (?:begin|start)|^ninja: |\bnvcc .*-gencode|flashinfer\.jit\b.*(?:Loading|building|compil)|recompil)|(?<end>completes to compile|compiled in|compilation (?:took|finished)|Tuning process ends|[Aa]utotuning process ends)/,
+  /(?<begin>begins to compile|JIT compil|[Jj]it compil|JIT-compil|Just-in-time compil|Building JIT|Compiling (?:a graph|and caching|kernel)|Entering DeepGEMM JIT|[Aa]utotun(?:e|ing) (?:begin|start|process|for)|Tuning process (?:begin|start)|^ninja: |\bnvcc .{0,600}-gencode|flashinfer\.jit\b.{0,600}(?:Loading|building|compil)|recompil)|(?<end>completes to compile|compiled in|compilation (?:took|finished)|Tuning process ends|[Aa]utotuning process ends)/,
 );
 const waiting = pattern(
   'No available shared memory broadcast block found',

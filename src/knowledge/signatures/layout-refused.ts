@@ -20,16 +20,16 @@ export const headsDoNotDivide = lineSignature({
     ),
     pattern(
       ['must be divisible by', 'should be divisible by', 'must divide', 'not divisible by'],
-      /(?:tp_size|tensor_model_parallel_size|tensor[ _-]parallel[ _-]size|world[ _]size|nnodes|num_(?:attention_|kv_|key_value_)?heads|num_experts|vocab_size|hidden_size|heads|intermediate_size)\b[^.]*\b(?:must|should) (?:be divisible by|divide)\b/i,
+      /(?:tp_size|tensor_model_parallel_size|tensor[ _-]parallel[ _-]size|world[ _]size|nnodes|num_(?:attention_|kv_|key_value_)?heads|num_experts|vocab_size|hidden_size|heads|intermediate_size)\b[^.]{0,400}\b(?:must|should) (?:be divisible by|divide)\b/i,
     ),
     // What Python shows of an assertion without words is its source line.
     pattern(
       ['== 0'],
-      /^\s*assert .*(?:head|size|expert|dim)\w* % [\w.]*(?:tp|tensor|world|parallel|size)\w* == 0/,
+      /^\s*assert .{0,600}(?:head|size|expert|dim)\w{0,80} % [\w.]{0,400}(?:tp|tensor|world|parallel|size)\w{0,80} == 0/,
     ),
     pattern(
       ['is greater than the number of experts', 'cannot be divided'],
-      /[Tt]ensor parallel size (?<tensor>\d+) is greater than the number of experts|cannot be (?:evenly )?divided (?:by|over|across) .*(?:tensor|tp)/,
+      /[Tt]ensor parallel size (?<tensor>\d+) is greater than the number of experts|cannot be (?:evenly )?divided (?:by|over|across) .{0,600}(?:tensor|tp)/,
     ),
   ],
   counts: ({ message }) =>
@@ -59,7 +59,7 @@ export const blocksDoNotDivide = lineSignature({
   forms: [
     pattern(
       ['is not divisible by', 'not divisible by'],
-      /(?<what>\w+(?:'s? \w+'s)? ?\w*) ?= ?(?<width>\d+)(?:[^=]{0,40})? is not divisible by\s+(?:weight quantization )?(?<side>block_[nk]|min_thread_[nk]|group_size|min_\w+)(?: ?= ?(?<block>\d+))?/,
+      /= ?(?<width>\d{1,9})\b[^=]{0,40}? is not divisible by\s{1,3}(?:weight quantization )?(?<side>block_[nk]|min_thread_[nk]|group_size|min_\w{1,20})(?: ?= ?(?<block>\d{1,9}))?/,
     ),
     pattern(
       ['not aligned with the quantized', 'too large tensor parallel size'],
@@ -67,7 +67,7 @@ export const blocksDoNotDivide = lineSignature({
     ),
     pattern(
       ['weight_block_size', 'moe_tp_size', 'block_n', 'block_k'],
-      /For quantized MoE models, please make sure .*?(?:\(moe_intermediate_size=(?<width>\d+) \/ moe_tp_size=(?<tensor>\d+)\).*?weight_block_size_n=(?<block>\d+))?|assert .*% \w*(?:block_[nk]|block_size\w*|group_size) == 0/,
+      /For quantized MoE models, please make sure .{0,600}?(?:\(moe_intermediate_size=(?<width>\d+) \/ moe_tp_size=(?<tensor>\d+)\).{0,600}?weight_block_size_n=(?<block>\d+))?|assert .{0,600}% \w{0,80}(?:block_[nk]|block_size\w{0,80}|group_size) == 0/,
     ),
     pattern(
       [
@@ -78,7 +78,7 @@ export const blocksDoNotDivide = lineSignature({
         'is not multiple of',
         'divisible by group size',
       ],
-      /(?:NVFP4|NvFp4|MXFP[48]|mxfp[48]|[Gg]roup size|group_size|quantiz\w+|per_partition|packed_factor|[Mm]arlin|[Mm]achete|block_size|features? size).{0,120}(?:divisible by|multiple of)|(?:divisible by|multiple of).{0,80}(?:group[_ ]size|packed_factor|block_size|block_[nk])|in features size is not multiple of/,
+      /(?:NVFP4|NvFp4|MXFP[48]|mxfp[48]|[Gg]roup size|group_size|quantiz\w{1,80}|per_partition|packed_factor|[Mm]arlin|[Mm]achete|block_size|features? size).{0,120}(?:divisible by|multiple of)|(?:divisible by|multiple of).{0,80}(?:group[_ ]size|packed_factor|block_size|block_[nk])|in features size is not multiple of/,
     ),
   ],
   counts: ({ message }) => !/[Ff]alling back|^WARNING|Unfortunately, falling|prefix|page size/.test(message),
@@ -115,7 +115,7 @@ export const moreRanksThanGpus = lineSignature({
     ),
     pattern(
       ['exceeds the total number of available GPUs', 'number of visible devices', 'is out of bounds'],
-      /number of required (?:GPUs|\w+) exceeds the total number of available (?:GPUs|\w+)|(?:local_world_size|tensor_parallel_size) \((?<wanted>\d+)\) must\s+be less than or equal to the number of visible devices \((?<there>\d+)\)|local rank (?<rank>\d+) is out of bounds/,
+      /number of required (?:GPUs|\w{1,80}) exceeds the total number of available (?:GPUs|\w{1,80})|(?:local_world_size|tensor_parallel_size) \((?<wanted>\d+)\) must\s+be less than or equal to the number of visible devices \((?<there>\d+)\)|local rank (?<rank>\d+) is out of bounds/,
     ),
     pattern(
       ['invalid device ordinal', 'Duplicate GPU detected', 'CUDA_ERROR_INVALID_DEVICE'],

@@ -18,6 +18,14 @@ const ncclLo = pattern(
   ':127.',
   /(?:Bootstrap ?: ?Using|NET\/Socket ?: Using|; OOB) (?:\[\d+\])?lo:(?<address>127\.[\d.]+)</,
 );
+const hostsLine = pattern(
+  ['127.0.1.1', '127.0.0.1', '127.0.0.53'],
+  /^(?:\S+: ?)?(?<address>127\.[\d.]+)\s+(?:STREAM\s+)?(?<name>(?!localhost)[A-Za-z][\w.-]*)\s*(?:#.*)?$|\b(?<name2>[A-Za-z][\w.-]*) (?:resolves to|resolved to|->|→) (?<address2>127\.[\d.]+)/,
+);
+const waits = pattern(
+  ['waiting for clients', 'connectFullMesh failed', 'while trying to connect to', 'failed to connect'],
+  /seconds waiting for clients|connectFullMesh failed|while trying to connect to|failed to connect/,
+);
 const queue = pattern(
   'mq_connect_ip=',
   /^DP group leader: .*mq_connect_ip=(?<address>127\.[\d.]+|::1|localhost)\b.*world_size=(?<world>\d+)/,
@@ -33,12 +41,12 @@ export const loopbackAdvertised: Signature = {
   looks: [
     'RuntimeError: Gloo connectFullMesh failed with [pair.cc:152] timed out connecting: SO_ERROR: Connection refused, remote=[127.0.1.1]:40121',
   ],
-  patterns: [refused, fallback, ncclLo, queue],
+  patterns: [refused, fallback, ncclLo, hostsLine, waits, queue],
   match(view) {
     if (!severalNodes(view.evidence)) return undefined;
     const tried = view.find(refused).filter((found) => isLoopback(found.groups['address'] ?? ''));
     const said = view.find(fallback);
-    return fromRefusal(view, tried, said) ?? fromWarning(view, said) ?? fromChoice(view);
+    return fromRefusal(view, tried, said) ?? fromWarning(view, said) ?? fromChoice(view) ?? fromHosts(view);
   },
 };
 
@@ -81,6 +89,29 @@ function fromWarning({ evidence }: View, said: readonly Found[]): Match | undefi
     advice: advice(evidence, first.node, '127.0.0.1', []),
     values: { address: '127.0.0.1' },
     confidence: 0.75,
+    specificity: 2,
+  };
+}
+
+/** The file of hosts, or what it leads to, stands in the log beside a connection that did not come about. */
+function fromHosts(view: View): Match | undefined {
+  const lines = view.find(hostsLine);
+  const first = lines[0];
+  const wait = view.find(waits)[0];
+  if (first === undefined || wait === undefined || view.serves) return undefined;
+  const address = first.groups['address'] ?? first.groups['address2'] ?? '127.0.1.1';
+  const nodes = new Set(lines.map((found) => found.node));
+  const node = nodes.size === 1 ? first.node : undefined;
+  return {
+    cause: 'loopback-address-advertised',
+    node,
+    ...(node === undefined ? { atFault: 'both' } : {}),
+    shown: [first, wait],
+    title: `The name of ${first.node} leads to ${address} there, and that is what the others are told`,
+    why: 'That address leads every node to itself, so the ranks never meet.',
+    advice: advice(view.evidence, node, address, setByRecipe(view.evidence, ['GLOO_SOCKET_IFNAME'])),
+    values: { address },
+    confidence: 0.7,
     specificity: 2,
   };
 }

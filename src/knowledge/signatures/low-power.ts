@@ -7,7 +7,7 @@ const LOW_WATTS = 45;
 const BUSY_PERCENT = 80;
 
 const sample = pattern(['MHz'], /(?<mhz>\d{3,4})(?:\.\d+)? ?MHz/);
-const table = pattern(['W / '], /\bP\d\s+(?<watts>\d+)W \/ +\S+ .*?\|\s+(?<busy>\d+)%/);
+const table = pattern(['W / '], /\bP\d\s+(?<watts>\d+)W \/ +\S{1,300} .{0,600}?\|\s+(?<busy>\d+)%/);
 const load = pattern(
   ['Gpu  ', 'GPU  ', 'gpu_util', 'GPU-Util', 'Utilization'],
   /^\s*(?:Gpu|GPU Utilization|gpu_util)\s*[:=]\s*(?<busy>\d+) ?%/,

@@ -17,6 +17,11 @@ const cacheWord = pattern(
   ['age cache', 'pagecache', 'buff/cache', 'buffers/cache', 'file cache'],
   /(?:\b[Pp]age ?cache|buff(?:er)?s?\/cache|\bfile cache)\b[^\d\n]{0,24}(?<size>\d[\d.]*)\s*(?<unit>GiB|GB|Gi|G|MiB|MB)\b|(?<size2>\d[\d.]*)\s*(?<unit2>GiB|GB|Gi|G)\b (?:of |in |is |are )?(?:clean )?(?:page ?cache|buff\/cache|file cache)/,
 );
+/** "61.2 GiB available", "available memory: 61 GiB". */
+const availableWord = pattern(
+  ['vailable memory', 'iB available', 'GB available', 'emory available'],
+  /\b(?<size>\d[\d.]*) ?(?<unit>GiB|GB|MiB) (?:of memory )?(?:is |are )?available\b|(?:[Aa]vailable memory|[Mm]emory available)(?: is| now)?[:= ]+(?<size2>\d[\d.]*) ?(?<unit2>GiB|GB|Gi|G|MiB)\b/,
+);
 /** A row of nvidia-smi's process table. */
 const row = pattern(
   'MiB |',
@@ -88,6 +93,7 @@ export const READING_FORMS: readonly Pattern[] = [
   freeRow,
   meminfo,
   cacheWord,
+  availableWord,
   row,
   csvRow,
   noProcess,
@@ -121,7 +127,8 @@ export function readingsOf(view: View, node: string): readonly Reading[] {
   const rows = view.find(freeRow).filter(on).map(fromRow);
   const lines = view.find(meminfo).filter(on).flatMap(fromLine);
   const words = view.find(cacheWord).filter(on).flatMap(fromWord);
-  return [...rows, ...lines, ...words].toSorted(
+  const available = view.find(availableWord).filter(on).map(fromAvailable);
+  return [...rows, ...lines, ...words, ...available].toSorted(
     (a, b) => a.found.line.at - b.found.line.at || a.found.line.line - b.found.line.line,
   );
 }
@@ -167,6 +174,11 @@ function fromLine(found: Found): readonly Reading[] {
 function fromWord(found: Found): readonly Reading[] {
   const { size, unit, size2, unit2 } = found.groups;
   return [{ cache: toGib(Number(size ?? size2), unit ?? unit2 ?? '', 1), found }];
+}
+
+function fromAvailable(found: Found): Reading {
+  const { size, unit, size2, unit2 } = found.groups;
+  return { available: toGib(Number(size ?? size2), unit ?? unit2 ?? '', 1), found };
 }
 
 const UNITS: readonly (readonly [RegExp, number])[] = [

@@ -78,6 +78,8 @@ export const memoryRegistration: Signature = {
 function byKernel(view: View): Match | undefined {
   const failed = view.find(trouble).find((found) => !/WARN.*socket|remote process/.test(found.message));
   if (failed === undefined || view.serves) return undefined;
+  // Alone, without RDMA, it is the driver that got no memory.
+  if (failed.message.includes('NV_ERR') && nodesOf(view.evidence).length < 2) return undefined;
   const suspect = regressed(view, failed.node);
   const gone = view.find(cma).find((found) => found.node === failed.node);
   const line = suspect?.found ?? gone;

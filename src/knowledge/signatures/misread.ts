@@ -37,7 +37,7 @@ const gaveUp = pattern(
     'restarting',
     'Restarting',
   ],
-  /did not become (?:ready|healthy|available)|not become ready|[Tt]im(?:ed out|eout) waiting (?:for|on) (?:the )?(?:server|vllm|sglang|model|health|https?:|\S+:\d|engine|container|service|API|endpoint|readiness|startup|head|ready|it\b)|[Gg]iving up (?:after|on|waiting)|not (?:ready|healthy|up) after|still not (?:ready|up|healthy)|(?:seems|appears|looks)(?: to be)? (?:stuck|hung|hanging)|seems to hang|no progress (?:for|in|since)|failed to start within|failed to become (?:ready|healthy)|assuming (?:it )?h(?:ang|ung)|exceeded (?:its|progress) deadline|Startup probe failed|failed to start in time|(?:[Ss]tartup|[Rr]eadiness) timeout|timeout: sending signal TERM|\d+ ?s(?:econds)? elapsed.{0,60}(?:abort|exit|kill|restart|giving)|(?:restarting|Restarting) (?:the )?(?:container|server|engine|vllm|sglang)/,
+  /did not become (?:ready|healthy|available)|not become ready|[Tt]im(?:ed out|eout) waiting (?:for|on) (?:the )?(?:server|vllm|sglang|model|health|https?:|\S{1,300}:\d|engine|container|service|API|endpoint|readiness|startup|head|ready|it\b)|[Gg]iving up (?:after|on|waiting)|not (?:ready|healthy|up) after|still not (?:ready|up|healthy)|(?:seems|appears|looks)(?: to be)? (?:stuck|hung|hanging)|seems to hang|no progress (?:for|in|since)|failed to start within|failed to become (?:ready|healthy)|assuming (?:it )?h(?:ang|ung)|exceeded (?:its|progress) deadline|Startup probe failed|failed to start in time|(?:[Ss]tartup|[Rr]eadiness) timeout|timeout: sending signal TERM|\d+ ?s(?:econds)? elapsed.{0,60}(?:abort|exit|kill|restart|giving)|(?:restarting|Restarting) (?:the )?(?:container|server|engine|vllm|sglang)/,
 );
 /** Somebody ended it by hand, or had it ended. */
 const interrupted = pattern(
@@ -74,11 +74,11 @@ const broken = pattern(
     'failed with',
     'Fatal',
   ],
-  /(?:^|[\])] |: )(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b(?::|$)|Traceback \(most|^Killed|\bKilled process|out of memory|exited with code (?!0)|died unexpectedly|Segmentation fault|Received sigquit|^Fatal/,
+  /(?:^|[\])] |: )(?:\w{1,80}\.)*[A-Z]\w{0,80}(?:Error|Exception)\b(?::|$)|Traceback \(most|^Killed|\bKilled process|out of memory|exited with code (?!0)|died unexpectedly|Segmentation fault|Received sigquit|^Fatal/,
 );
 const unauthorised = pattern(
   ['401 Unauthorized', ' 401', 'Unauthorized', 'nvalid API key', 'ncorrect API key', 'nvalid_api_key'],
-  /"?(?:GET|HEAD|POST) \/(?<path>[\w./-]*)[^"]*"? 401|(?:HTTP|status|code|returned|got|error)\D{0,20}\b401\b|401 Unauthorized|["']error["']\s*:\s*["']Unauthorized|(?:[Ii]nvalid|[Ii]ncorrect) API key/,
+  /"?(?:GET|HEAD|POST) \/(?<path>[\w./-]{0,400})[^"]{0,400}"? 401|(?:HTTP|status|code|returned|got|error)\D{0,20}\b401\b|401 Unauthorized|["']error["']\s*:\s*["']Unauthorized|(?:[Ii]nvalid|[Ii]ncorrect) API key/,
 );
 const notReady = pattern(
   [
@@ -115,7 +115,7 @@ const healthGaveUp = pattern(
     'unhealthy',
     'context deadline exceeded',
   ],
-  /Health check failed\. Server couldn't get a response from detokenizer for last (?<seconds>\d+)|[Hh]ealth ?[Cc]heck.{0,80}(?:exceeded|timed out|timeout|failed)|(?:[Ll]iveness|[Rr]eadiness) probe failed|GET \/health\w* HTTP\/1\.[01]"? 503|\/health\S*.{0,120}(?:timed out|timeout|deadline exceeded|unhealthy|\(28\))|\(28\) Operation timed out after (?<milliseconds>\d+)|(?:unhealthy|health).{0,60}(?:restart|kill)/,
+  /Health check failed\. Server couldn't get a response from detokenizer for last (?<seconds>\d+)|[Hh]ealth ?[Cc]heck.{0,80}(?:exceeded|timed out|timeout|failed)|(?:[Ll]iveness|[Rr]eadiness) probe failed|GET \/health\w{0,80} HTTP\/1\.[01]"? 503|\/health\S{0,60}.{0,120}(?:timed out|timeout|deadline exceeded|unhealthy|\(28\))|\(28\) Operation timed out after (?<milliseconds>\d+)|(?:unhealthy|health).{0,60}(?:restart|kill)/,
 );
 const prefilling = pattern(
   [
@@ -128,7 +128,7 @@ const prefilling = pattern(
     'token prefill',
     'refilling',
   ],
-  /Prefill batch.{0,600}#new-token: (?<tokens>\d+)|Avg prompt throughput: (?!0\.0 )(?<rate>[\d.]+)|(?:prompt[_ ]tokens|num_prompt_tokens)["']?\s*[:=]\s*(?<prompt>\d{4,})|[Pp]refill(?:ing)? (?:of )?(?<length>\d{4,})|[Ll]ong (?:prompt|prefill)|(?<kilo>\d+)[Kk][- ]token (?:prompt|prefill)/,
+  /Prefill batch.{0,600}#new-token: (?<tokens>\d+)|Avg prompt throughput: (?!0\.0 )(?<rate>[\d.]{1,400})|(?:prompt[_ ]tokens|num_prompt_tokens)["']?\s*[:=]\s*(?<prompt>\d{4,})|[Pp]refill(?:ing)? (?:of )?(?<length>\d{4,})|[Ll]ong (?:prompt|prefill)|(?<kilo>\d+)[Kk][- ]token (?:prompt|prefill)/,
 );
 
 /** A server that is well, and somebody who took it for broken. */

@@ -21,12 +21,12 @@ export const lfsPointers = lineSignature({
   forms: [
     pattern(
       ['HeaderTooLarge', 'header too large'],
-      /(?:SafetensorError|deserializing header|[Ee]rror).*(?:HeaderTooLarge|header too large)/,
+      /(?:SafetensorError|deserializing header|[Ee]rror).{0,600}(?:HeaderTooLarge|header too large)/,
     ),
     pointerText,
     pattern(
       ['(134 bytes', '(135 bytes', ' 134 ', ' 135 ', ' 133 ', ' 136 '],
-      /(?:^| )13[3-6] .*\.(?:safetensors|bin|gguf)\b|\.(?:safetensors|bin|gguf)\b.*\b13[3-6] bytes/,
+      /(?:^| )13[3-6] .{0,600}\.(?:safetensors|bin|gguf)\b|\.(?:safetensors|bin|gguf)\b.{0,600}\b13[3-6] bytes/,
     ),
   ],
   title: (_found, where) => `The weight files on ${where} hold no weights`,
@@ -59,7 +59,7 @@ export const weightsTruncated = lineSignature({
         'invalid JSON in header',
         'invalid UTF-8 in header',
       ],
-      /(?:SafetensorError|deserializing header|[Ee]rror).*(?:MetadataIncompleteBuffer|InvalidHeader\w*|HeaderTooSmall|incomplete metadata|header too small|invalid (?:header|JSON in header|UTF-8 in header))/,
+      /(?:SafetensorError|deserializing header|[Ee]rror).{0,600}(?:MetadataIncompleteBuffer|InvalidHeader\w{0,80}|HeaderTooSmall|incomplete metadata|header too small|invalid (?:header|JSON in header|UTF-8 in header))/,
     ),
     pattern(
       [
@@ -73,11 +73,11 @@ export const weightsTruncated = lineSignature({
     ),
     pattern(
       ['Consistency check failed', 'hecksum mismatch', 'hash mismatch', 'ize mismatch', 'sha256'],
-      /Consistency check failed: file should be of size (?<expected>\d+) but has size (?<size>\d+)(?: \((?<file>[^)]+)\))?|(?:[Cc]hecksum|[Hh]ash|sha256).{0,40}(?:mismatch|does not match|failed).*(?:safetensors|\.bin|gguf|shard)|(?:safetensors|\.bin|gguf|shard)\S*.{0,80}(?:[Cc]hecksum|[Hh]ash|sha256).{0,20}(?:mismatch|does not match|failed)/,
+      /Consistency check failed: file should be of size (?<expected>\d+) but has size (?<size>\d+)(?: \((?<file>[^)]{1,400})\))?|(?:[Cc]hecksum|[Hh]ash|sha256).{0,40}(?:mismatch|does not match|failed).{0,600}(?:safetensors|\.bin|gguf|shard)|(?:safetensors|\.bin|gguf|shard)\S{0,300}.{0,80}(?:[Cc]hecksum|[Hh]ash|sha256).{0,20}(?:mismatch|does not match|failed)/,
     ),
     pattern(
       ['data offset', 'shorter than', 'is incomplete', 'truncated'],
-      /(?:safetensors|\.bin|gguf|shard)\S*.{0,80}(?:is (?:truncated|incomplete|corrupt)|shorter than|beyond the end of)|tensor '[^']+' data is not within the file bounds/,
+      /(?:safetensors|\.bin|gguf|shard)\S{0,300}.{0,80}(?:is (?:truncated|incomplete|corrupt)|shorter than|beyond the end of)|tensor '[^']{1,400}' data is not within the file bounds/,
     ),
   ],
   unless: [pointerText],

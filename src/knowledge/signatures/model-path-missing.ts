@@ -13,7 +13,7 @@ const repoId = pattern(
     'Invalid repository ID or local directory',
     'path_or_model_id',
   ],
-  /(?:Repo id must .*?: ?'(?<a>[./~][^']+)'|FileNotFoundError: (?<b>\/\S+) \(invalid repository id\)|(?:Invalid repository ID or local directory specified|Incorrect path_or_model_id): '(?<c>[./~][^']+)')/,
+  /(?:Repo id must .{0,600}?: ?'(?<a>[./~][^']{1,400})'|FileNotFoundError: (?<b>\/\S{1,300}) \(invalid repository id\)|(?:Invalid repository ID or local directory specified|Incorrect path_or_model_id): '(?<c>[./~][^']{1,400})')/,
 );
 const config = pattern(
   [
@@ -25,7 +25,7 @@ const config = pattern(
     'config.json',
     'Error no file named',
   ],
-  /(?:Can't load (?:the configuration of|tokenizer for|the model for) '(?<a>[./~][^']+)'|(?<b>\/\S+) does not appear to have a file named|(?:^|[\s'":])(?<c>[~.]{0,2}\/\S+) is not a local folder|Cannot find any (?:safetensors )?model weights with [`'](?<d>\/[^`']+)|Error no file named .* found in directory (?<f>\/[^\s.]\S*?)\.?$|(?:[Nn]o|[Cc]ould not find|[Cc]annot find|[Mm]issing) (?:a )?config\.json (?:in|at|under) ['"]?(?<e>\/[^'"\s]+))/,
+  /(?:Can't load (?:the configuration of|tokenizer for|the model for) '(?<a>[./~][^']{1,400})'|(?<b>\/\S{1,300}) does not appear to have a file named|(?:^|[\s'":])(?<c>[~.]{0,2}\/\S{1,300}) is not a local folder|Cannot find any (?:safetensors )?model weights with [`'](?<d>\/[^`']{1,400})|Error no file named .{0,600} found in directory (?<f>\/[^\s.]\S{0,300}?)\.?$|(?:[Nn]o|[Cc]ould not find|[Cc]annot find|[Mm]issing) (?:a )?config\.json (?:in|at|under) ['"]?(?<e>\/[^'"\s]{1,400}))/,
 );
 const noFile = pattern(
   [
@@ -35,11 +35,11 @@ const noFile = pattern(
     'does not exist',
     'link_stat',
   ],
-  /(?:No such file or directory: ['"](?<a>\/[^'"]+)['"]|bind source path does not exist: (?<b>\/\S+)|link_stat "(?<d>\/[^"]+)" failed: No such file|cannot access '(?<e>\/[^']+)': No such file|(?:[Mm]odel|[Pp]ath|[Ff]older|[Dd]irectory)\b[^/']*['"`]?(?<c>\/[^\s'"`]+)['"`]? (?:does not exist|not found))/,
+  /(?:No such file or directory: ['"](?<a>\/[^'"]{1,400})['"]|bind source path does not exist: (?<b>\/\S{1,300})|link_stat "(?<d>\/[^"]{1,400})" failed: No such file|cannot access '(?<e>\/[^']{1,400})': No such file|(?:[Mm]odel|[Pp]ath|[Ff]older|[Dd]irectory)\b[^/']{0,60}['"`]?(?<c>\/[^\s'"`]{1,400})['"`]? (?:does not exist|not found))/,
 );
 /** Files that only a model's folder has. */
 const MODEL_FILE =
-  /\/(?:config\.json|generation_config\.json|tokenizer[\w.]*|[\w.-]+\.safetensors(?:\.index\.json)?|pytorch_model[\w.-]*|preprocessor_config\.json|[\w.-]+\.gguf)$/;
+  /\/(?:config\.json|generation_config\.json|tokenizer[\w.]{0,400}|[\w.-]{1,400}\.safetensors(?:\.index\.json)?|pytorch_model[\w.-]{0,400}|preprocessor_config\.json|[\w.-]{1,400}\.gguf)$/;
 /** Caches and system folders: not the model, whatever is missing there. */
 const ELSEWHERE =
   /\/(?:triton|torchinductor|flashinfer|tilelang|torch_compile_cache|deep_gemm|dev|proc|sys|run|tmp|usr|etc|bin|lib)\/|transformers_modules|\/blobs\/|\.lock$|\.no_exist/;

@@ -11,11 +11,11 @@ export const trustRemoteCode = lineSignature({
   forms: [
     pattern(
       ['trust_remote_code', '--trust-remote-code', 'run the custom code'],
-      /requires you to execute (?:the .* file|custom code)|(?:contains|references) custom code(?: contained in \S+)? which must be executed|Please pass the argument `?trust_remote_code=True|set(?:ting)? (?:the option )?`?trust_remote_code=True|Do you wish to run the custom code|using the `--trust-remote-code` flag/,
+      /requires you to execute (?:the .{0,600} file|custom code)|(?:contains|references) custom code(?: contained in \S{1,300})? which must be executed|Please pass the argument `?trust_remote_code=True|set(?:ting)? (?:the option )?`?trust_remote_code=True|Do you wish to run the custom code|using the `--trust-remote-code` flag/,
     ),
     pattern(
       ['requires you to execute', 'custom code which'],
-      /requires you to execute (?:the .* file|custom code)|(?:contains|references) custom code which must be executed/,
+      /requires you to execute (?:the .{0,600} file|custom code)|(?:contains|references) custom code which must be executed/,
     ),
   ],
   title: (_found, where) => `The model wants to run its own code on ${where}`,
@@ -40,7 +40,7 @@ export const remoteModule = lineSignature({
   forms: [
     pattern(
       'transformers_modules',
-      /No module named '?transformers_modules(?<module>[\w.-]*)|(?:Can't get attribute|cannot pickle|Can't pickle) .*transformers_modules|No such file or directory: '(?<path>\/[^']*transformers_modules[^']*)'|ImportError.*transformers_modules/,
+      /No module named '?transformers_modules(?<module>[\w.-]{0,400})|(?:Can't get attribute|cannot pickle|Can't pickle) .{0,600}transformers_modules|No such file or directory: '(?<path>\/[^']{0,400}transformers_modules[^']{0,400})'|ImportError.{0,600}transformers_modules/,
     ),
   ],
   at: workerWho,
@@ -82,19 +82,19 @@ export const modelNotSupported = lineSignature({
         'nsupported model architecture',
         'nsupported architectures',
       ],
-      /Model architectures? \[?'?(?<architecture>[\w, ']+?)'?\]? (?:(?:are|is) not supported|failed to be inspected|was supported in vLLM until)|(?<other>\w+) has no (?:vLLM|SG[Ll]ang) implementation and|[Uu]nsupported (?:model )?architectures?:? ?\[?'?(?<third>\w+)?/,
+      /Model architectures? \[?'?(?<architecture>[\w, ']{1,400}?)'?\]? (?:(?:are|is) not supported|failed to be inspected|was supported in vLLM until)|(?<other>\w{1,80}) has no (?:vLLM|SG[Ll]ang) implementation and|[Uu]nsupported (?:model )?architectures?:? ?\[?'?(?<third>\w{1,80})?/,
     ),
     pattern(
       ['Cannot find model module', 'not a registered model', 'No model architectures are specified'],
-      /Cannot find model module\.? '?(?<architecture>\w+)|'(?<other>\w+)' is not a registered model|No model architectures are specified/,
+      /Cannot find model module\.? '?(?<architecture>\w{1,80})|'(?<other>\w{1,80})' is not a registered model|No model architectures are specified/,
     ),
     pattern(
       ['quantization method', 'Unknown quantization', 'nvalid quantization', 'nsupported quantization'],
-      /(?:[Uu]nknown|[Ii]nvalid|[Uu]nsupported) quantization(?: method| scheme)?:? ?'?(?<quantization>[\w-]+)/,
+      /(?:[Uu]nknown|[Ii]nvalid|[Uu]nsupported) quantization(?: method| scheme)?:? ?'?(?<quantization>[\w-]{1,400})/,
     ),
     pattern(
       ['There is no module or parameter named', 'weights were not initialized from checkpoint'],
-      /There is no module or parameter named '(?<weight>[^']+)' in (?<architecture>\w+)|weights were not initialized from checkpoint/,
+      /There is no module or parameter named '(?<weight>[^']{1,400})' in (?<architecture>\w{1,80})|weights were not initialized from checkpoint/,
     ),
   ],
   counts: ({ message, line }) =>
@@ -127,11 +127,11 @@ export const transformersTooOld = lineSignature({
         'pgrade Transformers',
         '--upgrade transformers',
       ],
-      /model type `?(?<type>[\w.-]+)`? but Transformers does not recognize this architecture|version of Transformers is out of date|(?:[Pp]lease |[Yy]ou (?:can|should|need to) |to )(?:upgrade|update) [Tt]ransformers|pip install (?:--upgrade|-U) transformers/,
+      /model type `?(?<type>[\w.-]{1,400})`? but Transformers does not recognize this architecture|version of Transformers is out of date|(?:[Pp]lease |[Yy]ou (?:can|should|need to) |to )(?:upgrade|update) [Tt]ransformers|pip install (?:--upgrade|-U) transformers/,
     ),
     pattern(
       ['transformers>', 'transformers version', 'Transformers version', 'transformers =='],
-      /transformers ?[>=]=? ?(?<wanted>[\d.]+\S*) is required|requires (?:`)?transformers ?[>=]=? ?(?<needed>[\d.]+)|[Tt]ransformers version (?<have>[\d.]+) is (?:too old|not supported)/,
+      /transformers ?[>=]=? ?(?<wanted>[\d.]{1,400}\S{0,300}) is required|requires (?:`)?transformers ?[>=]=? ?(?<needed>[\d.]{1,400})|[Tt]ransformers version (?<have>[\d.]{1,400}) is (?:too old|not supported)/,
     ),
     pattern(
       [
@@ -142,11 +142,11 @@ export const transformersTooOld = lineSignature({
         'Unrecognized configuration class',
         'Unrecognized model identifier',
       ],
-      /cannot import name '(?<name>\w+)' from 'transformers|Tokenizer class (?<tokenizer>\w+) does not exist or is not currently imported|Unrecognized (?:model in|configuration class|model identifier)/,
+      /cannot import name '(?<name>\w{1,80})' from 'transformers|Tokenizer class (?<tokenizer>\w{1,80}) does not exist or is not currently imported|Unrecognized (?:model in|configuration class|model identifier)/,
     ),
     pattern(
       "KeyError: '",
-      /^(?:\[rank\d+\]: ?)?KeyError: '(?<type>(?:qwen|llama|mistral|ministral|gemma|glm|deepseek|phi|gpt_oss|minimax|kimi|nemotron|granite|ernie|step|longcat|mimo|inkling|apertus|olmo|exaone|bailing|hunyuan)[\w]*)'$/,
+      /^(?:\[rank\d+\]: ?)?KeyError: '(?<type>(?:qwen|llama|mistral|ministral|gemma|glm|deepseek|phi|gpt_oss|minimax|kimi|nemotron|granite|ernie|step|longcat|mimo|inkling|apertus|olmo|exaone|bailing|hunyuan)[\w]{0,400})'$/,
     ),
     pattern('`rope_scaling` must be a dictionary', /`rope_scaling` must be a dictionary with/),
   ],
@@ -178,11 +178,11 @@ export const tokenizersTooOld = lineSignature({
   forms: [
     pattern(
       ['untagged enum', 'unknown variant `'],
-      /did not match any variant of untagged enum (?<what>\w+)|unknown variant `(?<variant>\w+)`, expected/,
+      /did not match any variant of untagged enum (?<what>\w{1,80})|unknown variant `(?<variant>\w{1,80})`, expected/,
     ),
     pattern(
       ['tokenizers>', 'tokenizers version', 'tokenizers =='],
-      /tokenizers ?[>=]=? ?(?<wanted>[\d.]+\S*) is required|requires (?:`)?tokenizers ?[>=]=? ?(?<needed>[\d.]+)/,
+      /tokenizers ?[>=]=? ?(?<wanted>[\d.]{1,400}\S{0,300}) is required|requires (?:`)?tokenizers ?[>=]=? ?(?<needed>[\d.]{1,400})/,
     ),
   ],
   title: (_found, where) => `tokenizers on ${where} cannot read the model's tokenizer.json`,

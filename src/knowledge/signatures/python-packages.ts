@@ -17,11 +17,11 @@ export const packageMissing = lineSignature({
   forms: [
     pattern(
       ['No module named', 'PackageNotFoundError'],
-      /(?:^|[\])] |: )(?:\[rank\d+\]: ?)?ModuleNotFoundError: No module named '?(?<package>(?!transformers_modules)[\w.-]+)|^\S*python[\d.]*: No module named (?<module>[\w.]+)|^Error while finding module specification .*No module named '(?<found>[\w.]+)'|PackageNotFoundError: (?:No package metadata was found for )?(?<meta>[\w.-]+)/,
+      /(?:^|[\])] |: )(?:\[rank\d+\]: ?)?ModuleNotFoundError: No module named '?(?<package>(?!transformers_modules)[\w.-]{1,400})|^\S{0,300}python[\d.]{0,400}: No module named (?<module>[\w.]{1,400})|^Error while finding module specification .{0,600}No module named '(?<found>[\w.]{1,400})'|PackageNotFoundError: (?:No package metadata was found for )?(?<meta>[\w.-]{1,400})/,
     ),
     pattern(
       ['packages that were not found in your environment', 'mportError: '],
-      /packages that were not found in your environment: (?<package>[\w, -]+)|ImportError: .*(?:[Pp]lease (?:install|run `?pip)|`?pip install|is not installed|not found\. Please)/,
+      /packages that were not found in your environment: (?<package>[\w, -]{1,400})|ImportError: .{0,600}(?:[Pp]lease (?:install|run `?pip)|`?pip install|is not installed|not found\. Please)/,
     ),
     pattern(
       [
@@ -31,15 +31,15 @@ export const packageMissing = lineSignature({
         'ailed to run command',
         'Unknown command',
       ],
-      /^(?:\S*(?:bash|sh|zsh|env|sudo|exec|nohup|timeout|fish|entrypoint\S*)\b[^:]*: (?:line )?(?:\d+: )?(?:exec: )?)["'‘]?(?:\S*\/)?(?<program>[A-Za-z][\w.+-]*)["'’]?: (?:command )?(?:not found|No such file or directory|executable file not found in \$PATH)|^(?:zsh: )?command not found: (?<zsh>[\w.+-]+)|failed to run command ['‘"](?<run>[\w./+-]+)|^fish: Unknown command: (?<fish>\S+)/,
+      /^(?:\S{0,300}(?:bash|sh|zsh|env|sudo|exec|nohup|timeout|fish|entrypoint\S{0,300})\b[^:]{0,400}: (?:line )?(?:\d+: )?(?:exec: )?)["'‘]?(?:\S{0,300}\/)?(?<program>[A-Za-z][\w.+-]{0,400})["'’]?: (?:command )?(?:not found|No such file or directory|executable file not found in \$PATH)|^(?:zsh: )?command not found: (?<zsh>[\w.+-]{1,400})|failed to run command ['‘"](?<run>[\w./+-]{1,400})|^fish: Unknown command: (?<fish>\S{1,300})/,
     ),
     pattern(
       'executable file not found in $PATH',
-      /exec: "(?<program>[^"]+)": executable file not found in \$PATH/,
+      /exec: "(?<program>[^"]{1,400})": executable file not found in \$PATH/,
     ),
     pattern(
       'cannot open shared object file',
-      /(?:ImportError|OSError|error while loading shared libraries): (?<library>lib[\w.+-]+\.so[\d.]*): cannot open shared object file/,
+      /(?:ImportError|OSError|error while loading shared libraries): (?<library>lib[\w.+-]{1,400}\.so[\d.]{0,400}): cannot open shared object file/,
     ),
   ],
   counts: ({ message, groups }) => {
@@ -77,11 +77,11 @@ export const noWheel = lineSignature({
   forms: [
     pattern(
       ['No matching distribution found for', 'Could not find a version that satisfies the requirement'],
-      /No matching distribution found for (?<package>\S+)|Could not find a version that satisfies the requirement (?<wanted>\S+)/,
+      /No matching distribution found for (?<package>\S{1,300})|Could not find a version that satisfies the requirement (?<wanted>\S{1,300})/,
     ),
     pattern(
       'is not a supported wheel on this platform',
-      /(?<package>\S+\.whl) is not a supported wheel on this platform/,
+      /(?<package>\S{1,300}\.whl) is not a supported wheel on this platform/,
     ),
     pattern(
       [
@@ -90,7 +90,7 @@ export const noWheel = lineSignature({
         'source distribution or wheel for the current platform',
         'no wheels with a matching Python',
       ],
-      /`?(?<package>[\w.[\]=-]+)`?(?: \([^)]*\))? (?:has no wheels with a matching|only has wheels for the following platform)|source distribution or wheel for the current platform/,
+      /`?(?<package>[\w.[\]=-]{1,400})`?(?: \([^)]{0,400}\))? (?:has no wheels with a matching|only has wheels for the following platform)|source distribution or wheel for the current platform/,
     ),
   ],
   title: ({ groups }, where) =>
@@ -128,7 +128,7 @@ export const cpuOnlyTorch = lineSignature({
     ),
     pattern(
       ['torch.cuda.is_available() is False', "from the 'CUDA' backend", 'torch.version.cuda'],
-      /torch\.cuda\.is_available\(\) is False|Could not run '[^']+' with arguments from the 'CUDA' backend|torch\.version\.cuda\S*\s*[:=]?=?\s*None/,
+      /torch\.cuda\.is_available\(\) is False|Could not run '[^']{1,400}' with arguments from the 'CUDA' backend|torch\.version\.cuda\S{0,300}\s*[:=]?=?\s*None/,
     ),
     pattern('+cpu', /(?:torch|PyTorch)[\w\s'":=(]*\b(?<version>\d+\.\d+[\w.]*\+cpu)\b/i),
   ],

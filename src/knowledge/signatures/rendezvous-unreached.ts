@@ -3,7 +3,7 @@ import type { Evidence } from '../../domain/evidence.ts';
 import { RAY_LOCAL } from './addresses.ts';
 import { headOf, nodesOf, peerEndedBefore, severalNodes } from './scene.ts';
 import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
-import { INIT_METHOD, UNREACHED_FORMS, whyUnreached } from './unreached.ts';
+import { INIT_METHOD, UNREACHED_FORMS, walledOff, whyUnreached } from './unreached.ts';
 
 const retrying = pattern(
   'TCP client failed to connect/validate to host',
@@ -30,6 +30,11 @@ const headless = pattern(
   /with head node address \[?(?<address>[\w.:-]+?)\]?:(?<port>\d+)|master[_-]addr['"]?[=: ]+['"]?(?<address2>[\w.:-]+?)['",\s]|MASTER_ADDR=(?<address3>[\w.:-]+)/,
 );
 
+const waits = pattern(
+  ['seconds waiting for clients', 'No available shared memory broadcast'],
+  /seconds waiting for clients|No available shared memory broadcast block/,
+);
+
 /** The store of the head is dialled at an address where it is not: loopback, another network, or behind a firewall. */
 export const rendezvousUnreached: Signature = {
   name: 'rendezvous-unreached',
@@ -47,7 +52,7 @@ export const rendezvousUnreached: Signature = {
     '[c10d] TCP client failed to connect/validate to host 127.0.0.1:25000 - retrying (try=0, timeout=600000ms, delay=1042ms): Connection reset by peer',
     'The client socket has timed out after 600000ms while trying to connect to (10.1.0.20, 25000).',
   ],
-  patterns: [retrying, timedOut, failedTo, rayGcs, sglangArgs, headless, ...UNREACHED_FORMS],
+  patterns: [retrying, timedOut, failedTo, rayGcs, sglangArgs, headless, waits, ...UNREACHED_FORMS],
   match(view) {
     const { evidence, find, stalled } = view;
     if (!severalNodes(evidence)) return undefined;
@@ -59,7 +64,9 @@ export const rendezvousUnreached: Signature = {
     if (loop) return loopback(evidence, [loop, ...dialled.slice(0, 2)]);
     const own = rayLoopback(view);
     if (own !== undefined) return own;
-    if (first === undefined || !isAddress(addressOf(first))) return undefined;
+    const waiting = find(waits)[0];
+    if (first === undefined) return waiting === undefined ? undefined : walledOff(view, waiting);
+    if (!isAddress(addressOf(first))) return undefined;
     if (isLoopback(addressOf(first))) return loopback(evidence, dialled.slice(0, 3));
     const final = evidence.ranks.some((rank) => rank.ended !== undefined) || find(rayGcs).length > 0;
     const over =

@@ -3,7 +3,7 @@ import { pattern } from './signature.ts';
 
 /** JSON that lost its quotes on the way: `{method:mtp,num_speculative_tokens:2}`, or a piece of it. */
 const BARE_JSON =
-  /\{\s*\\?["']?\s*[A-Za-z_][\w.-]*\s*:(?!\/\/)|^[A-Za-z_][\w.-]*:[^\s/]*[,}\]]|[^\s"']+:\S+\}$/;
+  /\{\s*\\?["']?\s*[A-Za-z_][\w.-]{0,400}\s*:(?!\/\/)|^[A-Za-z_][\w.-]{0,400}:[^\s/]{0,400}[,}\]]|[^\s"']{1,400}:\S{1,300}\}$/;
 
 /** Whether these words are what a shell left of a JSON value: keys without quotes, or braces taken apart. */
 export function isBareJson(words: string): boolean {
@@ -32,15 +32,15 @@ export const reparsedArguments = lineSignature({
         'not valid JSON',
         'not a valid JSON',
       ],
-      /argument (?<flag>[^\s:]+(?:[/,] ?[^\s:]+)*): (?:Value (?<value>.+?) cannot be converted to|invalid \w+ value: (?<other>.+?)$)|(?:[Ii]nvalid|not (?:a )?valid) JSON.*?(?<json>\{.*)/,
+      /argument (?<flag>[^\s:]{1,400}(?:[/,] ?[^\s:]{1,400})*): (?:Value (?<value>.+?) cannot be converted to|invalid \w{1,80} value: (?<other>.+?)$)|(?:[Ii]nvalid|not (?:a )?valid) JSON.{0,600}?(?<json>\{.{0,600})/,
     ),
     pattern(
       ['JSON', 'json', 'unexpected extra argument'],
-      /(?:[Ee]rror|[Ii]nvalid|[Ff]ail|[Cc]annot|[Cc]ould not|[Ee]xpect).*?(?<json>\{\\?\s*[A-Za-z_][\w-]*\s*:(?!\/\/).*)|unexpected extra arguments? \((?<words>[^)]+)\)/,
+      /(?:[Ee]rror|[Ii]nvalid|[Ff]ail|[Cc]annot|[Cc]ould not|[Ee]xpect).{0,600}?(?<json>\{\\?\s*[A-Za-z_][\w-]{0,400}\s*:(?!\/\/).{0,600})|unexpected extra arguments? \((?<words>[^)]{1,400})\)/,
     ),
     pattern(
       ['config {', 'config={', 'overrides {', 'overrides={', 'args {', 'kwargs {', 'kwargs={', 'args={'],
-      /--[\w-]+(?:config|overrides|args|kwargs)[= ](?<json>\{[A-Za-z_]\w*:.*)/,
+      /--[\w-]{1,400}(?:config|overrides|args|kwargs)[= ](?<json>\{[A-Za-z_]\w{0,80}:.{0,600})/,
     ),
     pattern(
       'Expecting property name enclosed in double quotes',
@@ -54,11 +54,11 @@ export const reparsedArguments = lineSignature({
         'Unterminated quoted string',
         'no matches found: ',
       ],
-      /^(?:\S*(?:bash|sh|zsh|dash): )?(?:-c: )?(?:line \d+: |eval: |\d+: )*(?:syntax error near unexpected token `(?<token>.+?)'|unexpected EOF while looking for matching|Syntax error: Unterminated quoted string)|^zsh:\d*: ?no matches found: (?<glob>\{.*)/i,
+      /^(?:\S{0,300}(?:bash|sh|zsh|dash): )?(?:-c: )?(?:line \d+: |eval: |\d+: )*(?:syntax error near unexpected token `(?<token>.+?)'|unexpected EOF while looking for matching|Syntax error: Unterminated quoted string)|^zsh:\d*: ?no matches found: (?<glob>\{.{0,600})/i,
     ),
     pattern(
       'command not found',
-      /^(?:\S*(?:bash|sh|zsh): )(?:-c: )?(?:line \d+: )?(?<word>\{?["']?\w+["']?:\S*|[\w-]+:[^/]\S*): command not found/,
+      /^(?:\S{0,300}(?:bash|sh|zsh): )(?:-c: )?(?:line \d+: )?(?<word>\{?["']?\w{1,80}["']?:\S{0,300}|[\w-]{1,400}:[^/]\S{0,300}): command not found/,
     ),
   ],
   counts: ({ groups, message }) => {

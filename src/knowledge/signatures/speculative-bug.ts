@@ -3,7 +3,7 @@ import { type Found, type Match, pattern, type Signature, type View } from './si
 
 /** A setting that was refused is no bug. */
 const REFUSED =
-  /not (?:yet )?support|unsupported|only support|requires?\b|must (?:be|have|not|match)|cannot be|should be|not allowed|incompatible|is not (?:available|valid|implemented)|invalid|expected|mismatch.*config|has no|unknown|missing|is set but|got /i;
+  /not (?:yet )?support|unsupported|only support|requires?\b|must (?:be|have|not|match)|cannot be|should be|not allowed|incompatible|is not (?:available|valid|implemented)|invalid|expected|mismatch.{0,600}config|has no|unknown|missing|is set but|got /i;
 
 /** What Python prints of the place of an error, and engines of their drafting. */
 const drafting = pattern(
@@ -28,11 +28,11 @@ const drafting = pattern(
 );
 const error = pattern(
   ['Error', 'Exception', 'assert ', 'Assertion'],
-  /(?:^|[\])] |: )(?:\[rank\d+\]: ?)?(?:\w+\.)*(?<kind>AssertionError|IndexError|KeyError|ValueError|TypeError|AttributeError|NotImplementedError|RuntimeError|AcceleratorError|RuntimeException|UnboundLocalError|ZeroDivisionError)\b(?::|$)|Assertion `.*` failed/,
+  /(?:^|[\])] |: )(?:\[rank\d+\]: ?)?(?:\w{1,80}\.)*(?<kind>AssertionError|IndexError|KeyError|ValueError|TypeError|AttributeError|NotImplementedError|RuntimeError|AcceleratorError|RuntimeException|UnboundLocalError|ZeroDivisionError)\b(?::|$)|Assertion `.{0,600}` failed/,
 );
 const inSource = pattern(
   'File "',
-  /File "[^"]*(?:spec_decode|speculative|eagle\w*|mtp|medusa|dflash|ngram_proposer|rejection_sampler|draft\w*)[^"]*\.py"|File "[^"]*\.py", line \d+, in _?(?:propose|draft|verify|speculative|rejection_sampl)\w*/i,
+  /File "[^"]{0,400}(?:spec_decode|speculative|eagle\w{0,80}|mtp|medusa|dflash|ngram_proposer|rejection_sampler|draft\w{0,80})[^"]{0,400}\.py"|File "[^"]{0,400}\.py", line \d+, in _?(?:propose|draft|verify|speculative|rejection_sampl)\w{0,80}/i,
 );
 
 /** Causes with words of their own; where they are said it is they. */
@@ -97,7 +97,7 @@ export const speculativeBug: Signature = {
 const DRAFTS =
   /speculative_config['"]?[:=] ?(?:\{|SpeculativeConfig)|--speculative|speculative_algorithm['"]?[:=] ?['"]\w|SpecDecoding metrics|accept len: \d|num_speculative_tokens['"]?[:=] ?\d/;
 const SHAPES =
-  /AssertionError|IndexError|(?:RuntimeError|ValueError).*(?:size of tensor|shape|expanded size|index \d+|out of bounds|must match)|device-side assert/;
+  /AssertionError|IndexError|(?:RuntimeError|ValueError).{0,600}(?:size of tensor|shape|expanded size|index \d+|out of bounds|must match)|device-side assert/;
 
 function whileDrafting(view: View, errors: readonly Found[]): Match | undefined {
   const first = errors.find(

@@ -16,7 +16,7 @@ export const sshKey = lineSignature({
         'No supported authentication methods',
         'no mutual signature',
       ],
-      /(?:(?<user>[\w.-]+)@(?<host>[\w.:-]+): )?Permission denied \((?<methods>(?:publickey|password|gssapi|keyboard|hostbased)[^)]*)\)|Too many authentication failures|No supported authentication methods available|no mutual signature algorithm/,
+      /(?:(?<user>[\w.-]{1,400})@(?<host>[\w.:-]{1,400}): )?Permission denied \((?<methods>(?:publickey|password|gssapi|keyboard|hostbased)[^)]{0,400})\)|Too many authentication failures|No supported authentication methods available|no mutual signature algorithm/,
     ),
     pattern(
       [
@@ -30,7 +30,7 @@ export const sshKey = lineSignature({
         'read_passphrase',
         'ssh_askpass',
       ],
-      /Load key "(?<key>[^"]+)": (?<why>.+)|UNPROTECTED PRIVATE KEY FILE|Permissions (?<mode>\d+) for '(?<path>[^']+)' are too open|agent refused operation|no such identity: (?<missing>[^:]+)|Enter passphrase for key '?(?<locked>[^':]+)|incorrect passphrase|read_passphrase: can't open|ssh_askpass: exec/,
+      /Load key "(?<key>[^"]{1,400})": (?<why>.+)|UNPROTECTED PRIVATE KEY FILE|Permissions (?<mode>\d+) for '(?<path>[^']{1,400})' are too open|agent refused operation|no such identity: (?<missing>[^:]{1,400})|Enter passphrase for key '?(?<locked>[^':]{1,400})|incorrect passphrase|read_passphrase: can't open|ssh_askpass: exec/,
     ),
     pattern(
       [
@@ -39,7 +39,7 @@ export const sshKey = lineSignature({
         'AuthenticationException',
         'private key file is encrypted',
       ],
-      /Could not open a connection to your authentication agent|PasswordRequiredException|[Pp]rivate key file is encrypted|(?:paramiko\.\S*)?AuthenticationException/,
+      /Could not open a connection to your authentication agent|PasswordRequiredException|[Pp]rivate key file is encrypted|(?:paramiko\.\S{0,300})?AuthenticationException/,
     ),
   ],
   at: always('launcher'),
@@ -71,12 +71,15 @@ const changed = pattern(
     'BadHostKeyException',
     'HOST IDENTIFICATION',
   ],
-  /REMOTE HOST IDENTIFICATION HAS CHANGED|(?<type>\w+) host key for \[?(?<host>[^\]\s]+)\]?\S* has changed and you have requested strict checking|DNS SPOOFING DETECTED|BadHostKeyException|Host key for server '?(?<server>[^']+?)'? does not match/,
+  /REMOTE HOST IDENTIFICATION HAS CHANGED|(?<type>\w{1,80}) host key for \[?(?<host>[^\]\s]{1,400})\]?\S{0,300} has changed and you have requested strict checking|DNS SPOOFING DETECTED|BadHostKeyException|Host key for server '?(?<server>[^']{1,400}?)'? does not match/,
 );
-const offending = pattern('ffending ', /Offending (?:(?<type>\w+) )?key in (?<file>[^:]+):(?<line>\d+)/);
+const offending = pattern(
+  'ffending ',
+  /Offending (?:(?<type>\w{1,80}) )?key in (?<file>[^:]{1,400}):(?<line>\d+)/,
+);
 const fingerprint = pattern(
   ['SHA256:', 'MD5:'],
-  /^(?:(?<type>\w+) key fingerprint is )?(?<fingerprint>SHA256:[A-Za-z0-9+/=]+|MD5:[0-9a-f:]+)\.?$/,
+  /^(?:(?<type>\w{1,80}) key fingerprint is )?(?<fingerprint>SHA256:[A-Za-z0-9+/=]{1,400}|MD5:[0-9a-f:]{1,400})\.?$/,
 );
 const unknownKey = pattern(
   [
@@ -86,7 +89,7 @@ const unknownKey = pattern(
     'not found in known_hosts',
     'Are you sure you want to continue connecting',
   ],
-  /authenticity of host '(?<host>[^' (]+)[^']*' can't be established|No (?<type>\w+) host key is known for \[?(?<name>[^\]\s]+)|Host key verification failed|Server '?(?<server>\S+?)'? not found in known_hosts|Are you sure you want to continue connecting/,
+  /authenticity of host '(?<host>[^' (]{1,400})[^']{0,400}' can't be established|No (?<type>\w{1,80}) host key is known for \[?(?<name>[^\]\s]{1,400})|Host key verification failed|Server '?(?<server>\S{1,300}?)'? not found in known_hosts|Are you sure you want to continue connecting/,
 );
 
 /** The host's key is unknown, or another one than before. */
@@ -174,7 +177,7 @@ export const sudoPassword = lineSignature({
         'Interactive authentication required',
         'sudo-rs',
       ],
-      /(?<user>\S+) is not in the sudoers file|user (?<other>\S+) is not allowed to execute|[Ii]nteractive authentication (?:is )?required|sudo-rs: .*(?:[Aa]uthentication|password)/,
+      /(?<user>\S{1,300}) is not in the sudoers file|user (?<other>\S{1,300}) is not allowed to execute|[Ii]nteractive authentication (?:is )?required|sudo-rs: .{0,600}(?:[Aa]uthentication|password)/,
     ),
   ],
   title: (_found, where) => `sudo on ${where} wants a password`,

@@ -66,15 +66,15 @@ export const sshAddress = lineSignature({
   forms: [
     pattern(
       ['ssh: connect to host ', 'scp: Connection', 'sftp: '],
-      /ssh: connect to host (?<address>\S+) port (?<port>\d+): (?<reason>Connection timed out|Operation timed out|No route to host|Connection refused|Network is unreachable|Host is down|Invalid argument|Address family not supported.*)/,
+      /ssh: connect to host (?<address>\S{1,300}) port (?<port>\d+): (?<reason>Connection timed out|Operation timed out|No route to host|Connection refused|Network is unreachable|Host is down|Invalid argument|Address family not supported.{0,600})/,
     ),
     pattern(
       ['Could not resolve hostname', 'Name or service not known', 'name resolution'],
-      /Could not resolve hostname (?<address>[^:]+): (?<reason>.+)/,
+      /Could not resolve hostname (?<address>[^:]{1,400}): (?<reason>.+)/,
     ),
     pattern(
       ['Unable to connect to port', 'NoValidConnectionsError'],
-      /Unable to connect to port (?<port>\d+) on (?<address>\S+)|NoValidConnectionsError/,
+      /Unable to connect to port (?<port>\d+) on (?<address>\S{1,300})|NoValidConnectionsError/,
     ),
     beyondJump,
   ],
@@ -126,7 +126,7 @@ export const sshLimits = lineSignature({
     kexClosed,
     pattern(
       ['Connection reset by', 'Connection closed by'],
-      /^Connection (?:reset|closed) by (?<address>[\d.a-fA-F:]+) port (?<port>\d+)$/,
+      /^Connection (?:reset|closed) by (?<address>[\d.a-fA-F:]{1,400}) port (?<port>\d+)$/,
     ),
   ],
   unless: [forwarding, stdio, unknownPort, beyondJump],

@@ -19,7 +19,7 @@ const notEnabled = pattern(
 );
 const cannotFind = pattern(
   'could not locate',
-  /(?<parser>[\w .-]*(?:[Tt]ool|[Mm]istral) ?(?:[Pp]arser|extractor)) could not locate|could not locate.{0,40}tool call/,
+  /(?<parser>[\w .-]{0,400}(?:[Tt]ool|[Mm]istral) ?(?:[Pp]arser|extractor)) could not locate|could not locate.{0,40}tool call/,
 );
 const failed = pattern(
   [
@@ -56,7 +56,7 @@ const raw = pattern(
     '<arg_key>',
     '<|action_start|>',
   ],
-  /["']?(?:content|text)["']?\s*[:=]\s*["'].{0,6000}?(?<mark><\/?tool_call|\\u003c\/?tool_call|\[TOOL_CALLS\]|<function(?:=|_call)|<\|python_tag\|>|<\|tool_calls?|tool_calls_section_begin|<[\w-]+:tool_call|<｜tool|<invoke name|DSML|functools\[|to=functions\.|<parameter=|<arg_key>|<\|action_start\|>|<tool(?:_use|_code)?>|\{\s*\\*["'](?:name|function)\\*["']\s*:.{0,300}?\\*["'](?:arguments|parameters)\\*["']\s*:)|["']?content["']?\s*[:=]\s*["']\[(?<python>\w+\(\w+=)/,
+  /["']?(?:content|text)["']?\s*[:=]\s*["'].{0,6000}?(?<mark><\/?tool_call|\\u003c\/?tool_call|\[TOOL_CALLS\]|<function(?:=|_call)|<\|python_tag\|>|<\|tool_calls?|tool_calls_section_begin|<[\w-]{1,400}:tool_call|<｜tool|<invoke name|DSML|functools\[|to=functions\.|<parameter=|<arg_key>|<\|action_start\|>|<tool(?:_use|_code)?>|\{\s*\\*["'](?:name|function)\\*["']\s*:.{0,300}?\\*["'](?:arguments|parameters)\\*["']\s*:)|["']?content["']?\s*[:=]\s*["']\[(?<python>\w{1,80}\(\w{1,80}=)/,
 );
 /** Words by which somebody says it himself. */
 const told = pattern(

@@ -14,17 +14,17 @@ export const ptxasTooOld = lineSignature({
         'Unsupported gpu architecture',
         'is not a recognized processor',
       ],
-      /(?:ptxas|PTXAS)?.*Value '(?<arch>sm_\w+)' is not defined for option 'gpu-name'|nvcc fatal.*Unsupported gpu architecture '(?<compute>\w+)'|'(?<cpu>sm_1\w+)' is not a recognized processor/,
+      /(?:ptxas|PTXAS)?.{0,600}Value '(?<arch>sm_\w{1,80})' is not defined for option 'gpu-name'|nvcc fatal.{0,600}Unsupported gpu architecture '(?<compute>\w{1,80})'|'(?<cpu>sm_1\w{1,80})' is not a recognized processor/,
     ),
     pattern(
       ['Unsupported .version', 'ptxas fatal'],
-      /Unsupported \.version (?<ptx>[\d.]+); current version is '?(?<own>[\d.]+)/,
+      /Unsupported \.version (?<ptx>[\d.]{1,400}); current version is '?(?<own>[\d.]{1,400})/,
     ),
   ],
   also: [
     pattern(
       ['PTXASError', 'Internal Triton PTX codegen error', 'Repro command'],
-      /PTXASError|Internal Triton PTX codegen error|Repro command: (?<ptxas>\S*ptxas)/,
+      /PTXASError|Internal Triton PTX codegen error|Repro command: (?<ptxas>\S{0,300}ptxas)/,
     ),
   ],
   title: ({ groups }, where) =>
@@ -87,11 +87,11 @@ export const driverTooOld = lineSignature({
     ),
     pattern(
       ['unsatisfied condition: cuda', 'please update your driver to a newer version'],
-      /unsatisfied condition: cuda ?>= ?(?<cuda>[\d.]+)|please update your driver to a newer version/,
+      /unsatisfied condition: cuda ?>= ?(?<cuda>[\d.]{1,400})|please update your driver to a newer version/,
     ),
     pattern(
       ['This container was built for NVIDIA Driver Release', 'compatibility mode is UNAVAILABLE'],
-      /built for NVIDIA Driver Release (?<wanted>[\d.]+) or later, but\s*(?:version (?<found>[\d.]+) was detected)?(?!.*ENABLED)|compatibility mode is UNAVAILABLE/,
+      /built for NVIDIA Driver Release (?<wanted>[\d.]{1,400}) or later, but\s*(?:version (?<found>[\d.]{1,400}) was detected)?(?!.{0,600}ENABLED)|compatibility mode is UNAVAILABLE/,
     ),
     pattern(
       'unsupported display driver / cuda driver combination',
@@ -117,7 +117,7 @@ export const driverTooOld = lineSignature({
 });
 
 const CUDA_LIBRARY =
-  'lib(?:cudart|nvrtc|cublas|cublasLt|cusparse|cusparseLt|cusolver|cufft|curand|nvJitLink|cudnn\\w*|cufile|cupti|nvfatbin|nvshmem\\w*|nvToolsExt|cutensor)';
+  'lib(?:cudart|nvrtc|cublas|cublasLt|cusparse|cusparseLt|cusolver|cufft|curand|nvJitLink|cudnn\\w{0,30}|cufile|cupti|nvfatbin|nvshmem\\w{0,30}|nvToolsExt|cutensor)';
 
 /** A library of another CUDA version than the one in the image, or built against another torch. */
 export const cudaLibraries = lineSignature({
@@ -144,7 +144,7 @@ export const cudaLibraries = lineSignature({
         'libnvToolsExt',
       ],
       new RegExp(
-        `(?<library>${CUDA_LIBRARY}[\\w.-]*\\.so[\\d.]*): (?:cannot open shared object file|version \\S+ not found|undefined symbol)|(?:undefined symbol|Could not load library|Unable to load any of|Failed to load|Unable to dynamically load).*?(?<other>${CUDA_LIBRARY}[\\w.-]*\\.so[\\d.]*)`,
+        `(?<library>${CUDA_LIBRARY}[\\w.-]{0,400}\\.so[\\d.]{0,400}): (?:cannot open shared object file|version \\S{1,300} not found|undefined symbol)|(?:undefined symbol|Could not load library|Unable to load any of|Failed to load|Unable to dynamically load).{0,600}?(?<other>${CUDA_LIBRARY}[\\w.-]{0,400}\\.so[\\d.]{0,400})`,
       ),
     ),
     pattern(
@@ -154,16 +154,16 @@ export const cudaLibraries = lineSignature({
         'undefined symbol: __cuda',
         'undefined symbol: __nvJit',
       ],
-      /undefined symbol: (?<symbol>_Z\w*(?:c10|torch|at\d)\w*|cu(?:blas|dnn|da|sparse)\w*|__cuda\w+|__nvJit\w+)/,
+      /undefined symbol: (?<symbol>_Z\w{0,80}(?:c10|torch|at\d)\w{0,80}|cu(?:blas|dnn|da|sparse)\w{0,80}|__cuda\w{1,80}|__nvJit\w{1,80})/,
     ),
     pattern(
       'detected CUDA version',
-      /detected CUDA version \((?<have>[\d.]+)\) mismatches the version that was used to compile\s*PyTorch \((?<built>[\d.]+)\)/,
+      /detected CUDA version \((?<have>[\d.]{1,400})\) mismatches the version that was used to compile\s*PyTorch \((?<built>[\d.]{1,400})\)/,
     ),
     pattern('version incompatibility', /cuDNN version incompatibility: PyTorch was compiled\s+against/),
     pattern(
       ['does not match flashinfer version', 'less than the minimum required version'],
-      /flashinfer-\S+ version \((?<have>[^)]+)\) does not match flashinfer version|(?<package>[\w-]+) is installed with version (?<old>\S+), which is less than the minimum required version/,
+      /flashinfer-\S{1,300} version \((?<have>[^)]{1,400})\) does not match flashinfer version|(?<package>[\w-]{1,400}) is installed with version (?<old>\S{1,300}), which is less than the minimum required version/,
     ),
     pattern('Driver/library version mismatch', /Driver\/library version mismatch/),
     pattern('Could not load any common_ops library', /Could not load any common_ops library/),

@@ -5,6 +5,7 @@ import {
   addressBook,
   addressesOf,
   BOOTSTRAP,
+  isComposeAddress,
   isContainerAddress,
   isVirtualInterface,
   sameNetwork,
@@ -15,6 +16,13 @@ import { type Found, type Match, type Pattern, pattern, type View } from './sign
 const firewall = pattern(
   [
     'UFW BLOCK',
+    'Status: active',
+    'policy DROP',
+    'policy REJECT',
+    'DROP ',
+    'REJECT ',
+    '-j DROP',
+    '-j REJECT',
     'ufw',
     'firewalld',
     'iptables',
@@ -25,7 +33,7 @@ const firewall = pattern(
     'Packet filtered',
     'filtered',
   ],
-  /\[UFW BLOCK\]|FINAL_REJECT|ufw.*Status: active|^Status: active|firewalld.*(?:running|active|REJECT)|(?:iptables|nft)\b.*(?:DROP|REJECT|drop|reject|blocked)|(?:policy|-j) (?:DROP|REJECT)|admin(?:istratively)?[- ]prohibited|Packet filtered|\/tcp +filtered/,
+  /\[UFW BLOCK\]|FINAL_REJECT|ufw.*Status: active|^Status: active|firewalld.*(?:running|active|REJECT)|(?:iptables|nft)\b.*(?:DROP|REJECT|drop|reject|blocked)|(?:policy|-j) (?:DROP|REJECT)|^(?:DROP|REJECT)\s+(?:all|tcp|udp|6)\b|admin(?:istratively)?[- ]prohibited|Packet filtered|\/tcp +filtered/,
 );
 const storePort = pattern(
   'distributed_init_method=tcp://',
@@ -87,7 +95,7 @@ export function whyUnreached(view: View, dial: Dial): Match | undefined {
   const fabric = node === undefined ? [] : fabricAddresses(evidence, node);
   const reason = dial.reason.toLowerCase();
   const dropped = /timed? ?out|no route|unreachable|prohibited/.test(reason) || reason === '';
-  if (isContainerAddress(address)) return isolated(view, dial, node, values);
+  if (isContainerAddress(address) || isComposeAddress(address)) return isolated(view, dial, node, values);
   const wall = view.find(firewall)[0];
   if (wall !== undefined && dropped) return blocked(view, dial, node, values, [wall], 0.92);
   if (fabric.includes(address))
@@ -200,6 +208,22 @@ function blocked(
     specificity: proof.length > 0 ? 3 : 2,
     alternatives: [{ cause: 'wrong-network-address-advertised', confidence: 1 - confidence }],
   };
+}
+
+/** Ranks that wait for each other while a packet filter speaks in a log; undefined without its word. */
+export function walledOff(view: View, waits: Found): Match | undefined {
+  const wall = view.find(firewall)[0];
+  const store = view.find(storePort).find((found) => found.role === 'worker') ?? view.find(storePort)[0];
+  if (wall === undefined) return undefined;
+  const dial: Dial = {
+    found: waits,
+    address: store?.groups['address'] ?? '',
+    port: /DPT=(\d+)/.exec(wall.message)?.[1] ?? store?.groups['port'] ?? '',
+    reason: '',
+    phase: 'store',
+    shown: [waits],
+  };
+  return blocked(view, dial, wall.node, {}, [wall], 0.8);
 }
 
 function peerNetwork(view: View, dial: Dial): string {

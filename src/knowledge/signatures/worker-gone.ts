@@ -3,7 +3,7 @@ import { type Found, type Match, pattern, type Signature, type View } from './si
 
 const healthy = pattern(
   ['GET /health', 'GET /v1/models', 'HTTP/1.1 200', 'HTTP/1.1" 200', '"status":"ok"', 'healthy'],
-  /"?GET \/(?:health\w*|v1\/models|ping)[^"]* HTTP\/1\.[01]"? 200|\/health\b.*\b200\b|\((?:healthy)\)/,
+  /"?GET \/(?:health\w{0,80}|v1\/models|ping)[^"]{0,400} HTTP\/1\.[01]"? 200|\/health\b.{0,600}\b200\b|\((?:healthy)\)/,
 );
 const died = pattern(
   [
@@ -33,11 +33,11 @@ const died = pattern(
     'container die',
     'Fatal Python error',
   ],
-  /died unexpectedly|Exited \((?<code>\d+)\)|exited with (?:exit )?code[: ]+(?<exit>-?\d+)|terminated with (?:signal|exit|-?\d)|crashed with exit code|\bwas killed\b|^Killed$|\bKilled +\S|SIGKILL|SIGABRT|Segmentation fault|Main process exited|marked dead|[Ww]orker died|actor died|core dumped|No such container|container \S+ is not running|exitCode=(?!0)|container (?:is gone|die)|Fatal Python error/,
+  /died unexpectedly|Exited \((?<code>\d+)\)|exited with (?:exit )?code[: ]{1,400}(?<exit>-?\d+)|terminated with (?:signal|exit|-?\d)|crashed with exit code|\bwas killed\b|^Killed$|\bKilled +\S|SIGKILL|SIGABRT|Segmentation fault|Main process exited|marked dead|[Ww]orker died|actor died|core dumped|No such container|container \S{1,300} is not running|exitCode=(?!0)|container (?:is gone|die)|Fatal Python error/,
 );
 const hangs = pattern(
   ['timed out', '504', 'Gateway Time', 'Read timeout', 'ReadTimeout', 'no response', '(28)', 'hangs', 'hung'],
-  /RPC call to \w+ timed out|\(28\) Operation timed out|Operation timed out after|504 Gateway|Read ?[Tt]imeout|[Rr]equest timed out|no response (?:after|within|from)/,
+  /RPC call to \w{1,80} timed out|\(28\) Operation timed out|Operation timed out after|504 Gateway|Read ?[Tt]imeout|[Rr]equest timed out|no response (?:after|within|from)/,
 );
 
 const blocked = pattern(
