@@ -65,7 +65,9 @@ export function fitInputOf(of: {
 }): FitInput {
   const { nodes, facts, recipe, engine } = of;
   const { context, sequences, settings } = settingsOf(recipe, engine);
-  const rooms = nodes.map((node) => memoryOf(reachedOf(facts, node.name)));
+  const { tensor, pipeline, data } = recipe.layout;
+  const perNode = Math.max(1, Math.ceil((tensor * pipeline * data) / recipe.layout.nodes));
+  const rooms = nodes.map((node) => memoryOf(reachedOf(facts, node.name), perNode));
   const least = (values: readonly (number | undefined)[]): number | undefined => {
     const known = values.filter((value) => value !== undefined);
     return known.length === 0 ? undefined : Math.min(...known);
@@ -105,11 +107,12 @@ function memoryOf(
     const memory = valueIf(facts.memory);
     return { unified: true, total: memory?.totalBytes, available: memory?.availableBytes };
   }
+  const used = gpus.toSorted((a, b) => a.index - b.index).slice(0, perNode);
   const least = (values: readonly (number | undefined)[]): number | undefined =>
     values.some((value) => value === undefined) ? undefined : Math.min(...values.map((value) => value ?? 0));
   return {
     unified: false,
-    total: least(gpus.map((gpu) => valueIf(gpu.totalBytes))),
-    available: least(gpus.map((gpu) => valueIf(gpu.freeBytes))),
+    total: least(used.map((gpu) => valueIf(gpu.totalBytes))),
+    available: least(used.map((gpu) => valueIf(gpu.freeBytes))),
   };
 }

@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest';
+import { known, unknown } from '../../src/domain/facts.ts';
+import { memoryFlags } from '../../src/knowledge/engines/memory-flags.ts';
+import { fitOf } from '../../src/planning/fit/fit.ts';
+import { fitInputOf } from '../../src/planning/fit/from-recipe.ts';
+import { GIB, memoryOf, spark, sparkNodes, sparkRecipe, wholeModel } from '../pretend/facts.ts';
+
+const model = known(wholeModel());
+const at = (total: number, available: number) => ({
+  model,
+  memory: known(memoryOf({ total, free: available, available, cached: 1 })),
+});
+
+test('a recipe on two Sparks is asked with what both have, by the poorer one', () => {
+  const input = fitInputOf({
+    nodes: sparkNodes,
+    facts: [spark('a', at(121.69, 115)), spark('b', at(119.7, 100))],
+    recipe: sparkRecipe({ memory: { fraction: 0.8 } }),
+    engine: 'vllm',
+  });
+  expect(input).toMatchObject({
+    engine: 'vllm',
+    layout: { nodes: 2, tensor: 2 },
+    memory: { unified: true, totalBytes: 119.7 * GIB, availableBytes: 100 * GIB },
+    context: 131_072,
+    sequences: 16,
+    settings: { fraction: 0.8 },
+  });
+  const found = fitOf(input);
+  expect(found.ranks.map(({ node }) => node)).toEqual(['spark-a', 'spark-b']);
+  expect(found.startCheck.passes).toBe(true);
+  expect(found.verdict).toBe('fits');
+});
+
+test('the engine’s own arguments count, and the recipe’s keys before them', () => {
+  const args = {
+    vllm: [
+      '--gpu-memory-utilization=0.7',
+      '--max-model-len',
+      '1000',
+      '--speculative-config',
+      '{"method":"mtp","num_speculative_tokens":3}',
+    ],
+  };
+  const nodes = sparkNodes;
+  const facts = [spark('a', { model }), spark('b', { model })];
+  const own = fitInputOf({ nodes, facts, recipe: sparkRecipe({ args }), engine: 'vllm' });
+  expect(own.context).toBe(131_072);
+  expect(own.settings).toMatchObject({ fraction: 0.7, speculative: { method: 'mtp', tokens: 3 } });
+});
+
+test('headers that a look brought go before the index', () => {
+  const present = wholeModel();
+  if (!present.present) throw new Error('it is there');
+  const tensors = known([{ name: 'model.embed_tokens.weight', bytes: 7 * GIB }]);
+  const facts = [spark('a', { model: known({ ...present, tensors }) }), spark('b', { model })];
+  const input = fitInputOf({ nodes: sparkNodes, facts, recipe: sparkRecipe(), engine: 'sglang' });
+  expect(input.model.fileBytes).toBe(7 * GIB);
+  const without = known({ ...present, tensors: unknown('a shard is cut') });
+  const again = fitInputOf({
+    nodes: sparkNodes,
+    facts: [spark('a', { model: without })],
+    recipe: sparkRecipe(),
+    engine: 'sglang',
+  });
+  expect(again.model.fileBytes).toBe(119.2 * GIB);
+});
+
+test('memory that no node tells is unknown, and so is the verdict', () => {
+  const facts = [
+    spark('a', { model, memory: unknown('no /proc') }),
+    spark('b', { model, memory: unknown('no /proc') }),
+  ];
+  const input = fitInputOf({ nodes: sparkNodes, facts, recipe: sparkRecipe(), engine: 'vllm' });
+  expect(input.memory).toEqual({ unified: true, totalBytes: undefined, availableBytes: undefined });
+  expect(fitOf(input).verdict).toBe('unknown');
+});
+
+test('flags of both engines, in either form, the last one as argparse reads it', () => {
+  const vllm = memoryFlags(
+    [
+      '--max-num-seqs',
+      '8',
+      '--max-num-seqs=16',
+      '--kv-cache-memory-bytes',
+      '4G',
+      '--enforce-eager',
+      '--swap-space',
+      '4',
+      '--no-enable-prefix-caching',
+      '-dcp',
+      '2',
+    ],
+    'vllm',
+  );
+  expect(vllm).toMatchObject({
+    sequences: 16,
+    kvCacheBytes: 4 * GIB,
+    eager: true,
+    swapBytes: 4 * GIB,
+    prefixCaching: false,
+    dcp: 2,
+  });
+  const sglang = memoryFlags(
+    [
+      '--mem-fraction-static=0.8',
+      '--chunked-prefill-size',
+      '4096',
+      '--speculative-algorithm',
+      'NEXTN',
+      '--speculative-num-draft-tokens',
+      '4',
+      '--disable-cuda-graph',
+      '--page-size',
+      '64',
+      '--disable-radix-cache',
+    ],
+    'sglang',
+  );
+  expect(sglang).toMatchObject({
+    fraction: 0.8,
+    batchedTokens: 4096,
+    speculative: { method: 'nextn', tokens: 4 },
+    eager: true,
+    blockSize: 64,
+    prefixCaching: false,
+  });
+});
