@@ -205,6 +205,19 @@ describe('what lies under NCCL', () => {
       },
     },
     {
+      as: 'large pings are lost',
+      cause: 'mtu-mismatch',
+      at: 'network',
+      logs: {
+        head: [
+          '+ ping -M do -s 8972 -c 3 192.168.100.2',
+          '3 packets transmitted, 0 received, 100% packet loss, time 2045ms',
+          watchdog(0, 9, 1048576),
+        ],
+        worker: [],
+      },
+    },
+    {
       as: 'ping says so',
       cause: 'mtu-mismatch',
       at: 'network',

@@ -118,6 +118,20 @@ describe('memory that is short at the start', () => {
       },
     },
     {
+      as: 'a start script that watched it come back',
+      cause: 'gpu-memory-still-being-reclaimed',
+      at: 'head',
+      logs: {
+        head: [
+          '[start.sh] available memory: 31.9 GiB',
+          '[start.sh] available memory: 47.0 GiB',
+          '[start.sh] available memory: 58.4 GiB',
+          ...vllm,
+          check('58.10', '103.44', '0.85'),
+        ],
+      },
+    },
+    {
       as: 'free memory rises while vLLM measures',
       cause: 'gpu-memory-still-being-reclaimed',
       at: 'head',

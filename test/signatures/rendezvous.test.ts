@@ -56,6 +56,15 @@ describe('addresses that lead nowhere', () => {
       },
     },
     {
+      as: 'the file of hosts, printed beside the wait',
+      cause: 'loopback-address-advertised',
+      at: 'worker',
+      logs: {
+        head: [world(0, '10.10.10.1'), waited],
+        worker: ['127.0.0.1\tlocalhost', '127.0.1.1\tgx10-b', world(1, '10.10.10.1')],
+      },
+    },
+    {
       as: 'Ray calls itself 127.0.0.1',
       cause: 'loopback-address-advertised',
       at: 'worker',
@@ -259,6 +268,29 @@ describe('interfaces, firewalls and containers', () => {
           bootstrap('b', 'eth1', '10.10.10.2'),
           'b:88:120 [0] NCCL WARN socketPollConnect: connect to 10.10.10.1<43219> returned Connection timed out, exceeded error retry count (35)',
         ],
+      },
+    },
+    {
+      as: 'the head’s chain drops, and the ranks wait',
+      cause: 'firewall-blocks-ports',
+      at: 'network',
+      logs: {
+        head: [
+          'Chain INPUT (policy DROP)',
+          'ACCEPT     tcp  --  anywhere             anywhere             tcp dpt:ssh',
+          world(0, '10.10.10.1'),
+          waited,
+        ],
+        worker: [world(1, '10.10.10.1')],
+      },
+    },
+    {
+      as: 'a network of compose',
+      cause: 'container-network-isolated',
+      at: 'head',
+      logs: {
+        head: [world(0, '172.19.0.3'), waited],
+        worker: [world(1, '172.19.0.3'), retrying('172.19.0.3', 'No route to host'), gaveUp('172.19.0.3')],
       },
     },
     {
