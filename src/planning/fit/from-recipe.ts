@@ -96,8 +96,10 @@ export function fitInputOf(of: {
   };
 }
 
+/** Of the GPUs that the ranks take, the first ones, as both engines do. */
 function memoryOf(
   facts: ReachedFacts | undefined,
+  perNode: number,
 ):
   | { readonly unified: boolean; readonly total: number | undefined; readonly available: number | undefined }
   | undefined {
