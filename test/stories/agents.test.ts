@@ -9,7 +9,7 @@ import { looks } from './processes.ts';
 
 const MAIN = join(resolve(process.env['FIRSTLIGHT_DIST'] ?? 'dist'), 'main.js');
 const HOLDERS = ['llama-server', 'ollama', 'python3'];
-const MINUTES = 240_000;
+const MINUTES = 400_000;
 
 const planShape = z.object({
   digest: z.string(),
@@ -125,7 +125,10 @@ async function bringUp(
   const diagnosis = await agent.call('diagnose');
   expect(JSON.stringify(diagnosis.data)).toMatch(/loopback.*proved/);
   const evidence = await agent.call('evidence', { attempt: 1 });
-  expect(evidence.data).toMatchObject({ attempt: 1, quotes: [{ lines: expect.any(Array) }, {}] });
+  const { quotes } = z
+    .object({ quotes: z.array(z.object({ place: z.string(), lines: z.array(z.string()) })) })
+    .parse(evidence.data);
+  expect(quotes[0]?.lines.join('\n')).toContain('127.0.1.1');
   expect((await agent.call('logs', { rank: 1, stage: 'weights', tail: 5 })).failed).toBe(false);
   for (const told of [look, refused, diagnosis, evidence]) expect(told.text.length).toBeLessThan(16_000);
 
