@@ -42,5 +42,5 @@ function notBack({ stopped, short }: Progress, node: string | undefined): string
     const [on, , ...name] = key.split(' ');
     return on === node ? [name.join(' ')] : [];
   });
-  return `${names.length === 0 ? 'What was in the way' : list(names)} was stopped, and not all of the memory came back: ${text}. `;
+  return `${names.length === 0 ? 'What was in the way' : list(names)} ${names.length > 1 ? 'were' : 'was'} stopped, and not all of the memory came back: ${text}. `;
 }
