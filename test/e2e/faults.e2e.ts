@@ -17,12 +17,12 @@ type Stage = (typeof STAGES)[number];
 
 /** Stages at which each comes without `--full`. */
 const USUAL: readonly (readonly [Fault, readonly Stage[]])[] = [
-  [FAULTS.linkDown, ['weights', 'serving']],
-  [FAULTS.fabricDown, ['weights', 'serving']],
+  [FAULTS.linkDown, ['weights']],
+  [FAULTS.fabricDown, ['serving']],
   [FAULTS.sshFrozen, ['look']],
-  [FAULTS.hostFrozen, ['weights', 'serving']],
+  [FAULTS.hostFrozen, ['serving']],
   [FAULTS.powerCut, ['clear', 'serving']],
-  [FAULTS.reboot, ['weights', 'serving']],
+  [FAULTS.reboot, ['weights']],
   [FAULTS.diskFull, ['look']],
   [FAULTS.hostKeyChanged, ['look']],
   [FAULTS.maxStartups, ['look']],
