@@ -1,7 +1,8 @@
 import { gib } from '../../domain/units.ts';
-import { type Architecture, architectureOf } from './architecture.ts';
+import type { Architecture } from './architecture.ts';
 import { fieldsOf, type Json } from './fields.ts';
 import { parametersOf } from './parameters.ts';
+import { architectureOf } from './read-architecture.ts';
 import { readScheme } from './read-scheme.ts';
 import { groupTensors, type Tensor } from './safetensors.ts';
 import { bytesOf, type Scheme } from './scheme.ts';
