@@ -23,7 +23,7 @@ test('a cache too small for one request does not fit, and a smaller quantisation
     settings: { fraction: 0.9 },
   });
   expect(found.verdict).toBe('does not fit');
-  expect(found.why).toMatch(/one request of 262144 tokens/);
+  expect(found.why).toMatch(/one request of 262,144 tokens/);
   expect(found.changes.map(({ change }) => change)).toContain('quantization');
 });
 

@@ -1,5 +1,5 @@
 import type { FitCheck, Verdict } from '../../domain/fit.ts';
-import { gib } from '../../domain/units.ts';
+import { gib, thousands } from '../../domain/units.ts';
 import { divisionFaults } from './divides.ts';
 import type { FitInput } from './input.ts';
 import { type Numbers, numbersOf, type StageNumbers } from './rank-numbers.ts';
@@ -61,7 +61,7 @@ function limitCheck({ model }: FitInput, { assumed }: Numbers): readonly FitChec
   return [
     {
       name: 'layout',
-      what: `a context of ${assumed.context} is past the model's own limit of ${most}`,
+      what: `a context of ${thousands(assumed.context)} is past the model's own limit of ${thousands(most)}`,
       marginBytes: 0,
       errorBytes: 1,
     },

@@ -1,4 +1,5 @@
 import type { Fit, FitRank, FitRule } from '../../domain/fit.ts';
+import { thousands } from '../../domain/units.ts';
 import { changesFor } from './changes.ts';
 import { type Evaluation, evaluate } from './evaluate.ts';
 import { perRank } from './host-memory.ts';
@@ -85,18 +86,19 @@ function rulesOf(input: FitInput, found: Evaluation): readonly FitRule[] {
       `${assumed.fraction}, ${engine === 'vllm' ? "vLLM's default" : 'as SGLang works it out by itself'}`,
     );
   if (input.context === undefined && assumed.context !== undefined)
-    say('context', `${assumed.context} tokens, the model's own limit`);
-  if (input.sequences === undefined) say('sequences', `${assumed.sequences}, the engine's default`);
+    say('context', `${thousands(assumed.context)} tokens, the model's own limit`);
+  if (input.sequences === undefined)
+    say('sequences', `${thousands(assumed.sequences)}, the engine's default`);
   if (settings.batchedTokens === undefined)
-    say('batched tokens', `${assumed.batchedTokens}, the engine's default`);
+    say('batched tokens', `${thousands(assumed.batchedTokens)}, the engine's default`);
   if (cache !== undefined)
     say(
       'cache',
       cache.kinds
         .map((kind) =>
           kind.name === 'state'
-            ? `${kind.layers} layers of state, ${Math.round(kind.slotBytes)} bytes per slot each`
-            : `${Math.round(kind.layers * 10) / 10} ${kind.name} layers, ${Math.round(kind.tokenBytes)} bytes per token each${kind.window === undefined ? '' : `, at most ${kind.window} tokens and a step`}`,
+            ? `${kind.layers} layers of state, ${thousands(Math.round(kind.slotBytes))} bytes per slot each`
+            : `${Math.round(kind.layers * 10) / 10} ${kind.name} layers, ${thousands(Math.round(kind.tokenBytes))} bytes per token each${kind.window === undefined ? '' : `, at most ${kind.window} tokens and a step`}`,
         )
         .join('; '),
     );

@@ -1,3 +1,4 @@
+import { thousands } from '../../domain/units.ts';
 import type { Architecture } from '../../knowledge/models/architecture.ts';
 import type { Assumed } from './defaults.ts';
 import type { Draft } from './draft.ts';
@@ -46,8 +47,8 @@ export function overheadOf(
     rule:
       `${(base / GIB).toFixed(1)} GiB of context and communication, ${(peak / GIB).toFixed(1)} GiB for ` +
       (step >= sampling
-        ? `a step of ${assumed.batchedTokens} tokens`
-        : `sampling ${rows} rows of ${model?.vocab ?? 150_000} words`) +
+        ? `a step of ${thousands(assumed.batchedTokens)} tokens`
+        : `sampling ${thousands(rows)} rows of ${thousands(model?.vocab ?? 150_000)} words`) +
       (graphsBytes > 0 ? `, ${(graphsBytes / GIB).toFixed(1)} GiB of graphs` : ', graphs switched off'),
   };
 }

@@ -1,4 +1,5 @@
 import type { FitCheck } from '../../domain/fit.ts';
+import { thousands } from '../../domain/units.ts';
 import type { EngineView, StageResult } from './evaluate.ts';
 import { fractionBytes, freeAtBoot, hostChecks, perRank } from './host-memory.ts';
 import type { FitInput } from './input.ts';
@@ -126,7 +127,7 @@ function stageChecks(
   const checks: FitCheck[] = [
     {
       name: 'cache',
-      what: `a cache of ${(kvBytes / GIB).toFixed(1)} GiB for one request of ${assumed.context} tokens, which takes ${(pool.requestBytes / GIB).toFixed(2)} GiB`,
+      what: `a cache of ${(kvBytes / GIB).toFixed(1)} GiB for one request of ${thousands(assumed.context)} tokens, which takes ${(pool.requestBytes / GIB).toFixed(2)} GiB`,
       marginBytes: kvBytes - pool.requestBytes,
       errorBytes,
     },
@@ -136,7 +137,7 @@ function stageChecks(
     const page = kvBytes / pool.stateBlocks;
     checks.push({
       name: 'state',
-      what: `pages of state for ${assumed.sequences} sequences`,
+      what: `pages of state for ${thousands(assumed.sequences)} sequences`,
       marginBytes: (pool.stateBlocks - assumed.sequences) * page,
       errorBytes: Math.min(errorBytes, 0.25 * kvBytes),
     });
