@@ -36,6 +36,22 @@ const NOISE = [
   'bash: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8)',
 ];
 
+/** What a rank says when another one is gone, and what the server says when its engine is. */
+const PEER_GONE = `[W812 10:02:13.114 TCPStore.cpp:358] [c10d] TCP client failed to connect/validate to host 192.168.100.1:25000 - retrying (try=2, timeout=600000ms, delay=1820ms): Connection refused
+[rank1]:[W812 10:05:13.114 TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd=80): Connection reset by peer
+[rank1]:[E812 10:12:13.114 ProcessGroupNCCL.cpp:690] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600012 milliseconds before timing out.
+torch.distributed.DistBackendError: NCCL error in: /pytorch/torch/csrc/distributed/c10d/NCCLUtils.cpp:94, remote process exited or there was a network error, NCCL version 2.28.9
+`;
+const MAIN_ENDS = `(EngineCore pid=1) ERROR 08-12 10:12:14 [core.py:1349] EngineCore failed to start.
+(APIServer pid=1) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}
+`;
+
+/** Whether ranks run when it happens: not what a launcher, a copy or a client says. */
+function ofRanks(cause: string): boolean {
+  const family = causes.find(({ slug }) => slug === cause)?.family ?? '-';
+  return 'FGHI'.includes(family) && cause !== 'destination-directory-missing';
+}
+
 describe('the catalogues of flags', () => {
   it('hold whole names, each once, and the ones that everybody uses', () => {
     for (const list of [SGLANG_FLAGS, VLLM_FLAGS]) {
@@ -85,6 +101,20 @@ describe('a failure in the words of the software', () => {
     expect(
       (said.finding?.quotes ?? []).map(({ text }) => text).filter((text) => NOISE.includes(text)),
     ).toEqual([]);
+  });
+
+  it.each(
+    samples
+      .filter(({ at, cause }) => (at === 'head' || at === 'worker') && ofRanks(cause))
+      .map((one) => [one.name, one] as const),
+  )('%s, among what the other rank says of it', (_name, one) => {
+    const { head = '', worker = '' } = one.logs;
+    const logs =
+      one.at === 'head'
+        ? { ...one.logs, head: head + MAIN_ENDS, worker: worker + PEER_GONE }
+        : { ...one.logs, head: head + PEER_GONE + MAIN_ENDS, worker };
+    const said = answerTo(logs);
+    expect({ cause: said.cause, at: said.atFault }).toEqual({ cause: one.cause, at: one.at });
   });
 
   it('is known for every cause of kernels, images, flags, files, SSH, serving, power and false alarms', () => {

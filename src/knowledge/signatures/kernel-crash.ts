@@ -1,4 +1,5 @@
 import { inOrder, sameLog, whoSaid } from './line-signature.ts';
+import { lowPower } from './low-power.ts';
 import { type Found, pattern, type Signature } from './signature.ts';
 
 const crash = pattern(
@@ -51,7 +52,8 @@ export const kernelCrash: Signature = {
   match(view) {
     const all = inOrder([crash], view);
     const first = all[0];
-    if (first === undefined) return undefined;
+    // A GPU without power crashes kernels that are right.
+    if (first === undefined || lowPower.match(view) !== undefined) return undefined;
     const marked = view.find(experimental).filter((found) => before(found, first));
     const named = view.find(forced).filter((found) => before(found, first));
     const kernel = named.at(-1)?.groups['kernel'];
@@ -76,7 +78,7 @@ export const kernelCrash: Signature = {
       ],
       values: kernel === undefined ? { what } : { what, kernel },
       confidence,
-      specificity: 2,
+      specificity: confidence > 0.6 ? 3 : 2,
       alternatives: [
         { cause: 'engine-bug-speculative-decoding', confidence: 0.15 },
         { cause: 'gpu-stuck-in-low-power-state', confidence: 0.1 },

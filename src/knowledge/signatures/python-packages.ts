@@ -58,7 +58,7 @@ export const packageMissing = lineSignature({
   ],
   values: ({ groups }) => ({ missing: what(groups) }),
   confidence: 0.82,
-  specificity: 2,
+  specificity: 3,
   looks: ["ModuleNotFoundError: No module named 'vllm'", 'bash: line 1: rsync: command not found'],
 });
 
@@ -101,7 +101,7 @@ export const noWheel = lineSignature({
     'Builds of torch for ARM with CUDA lie in their own index: pip install torch --index-url https://download.pytorch.org/whl/cu130',
   ],
   confidence: ({ message }) => (/x86_64|aarch64|platform/.test(message) ? 0.9 : 0.75),
-  specificity: 2,
+  specificity: 3,
   looks: ['ERROR: No matching distribution found for decord'],
 });
 
