@@ -1,4 +1,5 @@
 import type { LogLine } from '../domain/evidence.ts';
+import { MAY_BE_WRAPPED, stampOf, unwrapped } from './envelope.ts';
 import { endLog, splitLog } from './stages.ts';
 
 /** Reads a log file piece by piece. Line numbers are the file's: a progress bar that redraws itself is one line. */
@@ -9,14 +10,12 @@ export type FileLines = {
   end(fallback: number): readonly LogLine[];
   /** How many lines the file has so far. */
   readonly count: number;
-  /** The line as it stands in the file: with docker's stamp, colours and carriage returns, less its line end. */
+  /** The line as it stands in the file: with what its keeper put around it, colours and carriage returns, less its line end. */
   raw(line: LogLine): string;
 };
 
-/** `2026-11-29T15:00:32.123456789Z `, as `docker logs --timestamps` writes before each line. */
-const DOCKER_STAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) ?/;
-/** What is not a line's own text: control characters, bytes beyond ASCII, and docker's stamp. */
-const ALTERED = /[\x00-\x08\x0b-\x1f\x7f-\xff]|^\d{4}-\d\d-\d\dT\d/;
+/** What is not a line's own text: control characters, and bytes beyond ASCII. */
+const ALTERED = /[\x00-\x08\x0b-\x1f\x7f-\xff]/;
 const LONGEST_PLAIN = 16_000;
 const NEWLINE = 10;
 const RETURN = 13;
@@ -45,8 +44,8 @@ export function fileLines(): FileLines {
     const pieces = [...split.lines, ...endLog(split.carry)];
     const whole = wholeOf(bytes);
     return (pieces.length === 0 ? [''] : pieces).map((piece) => {
-      at = timeOf(piece, fallback) ?? at ?? fallback;
-      const text = piece.replace(DOCKER_STAMP, '');
+      at = timeOf(stampOf(piece), fallback) ?? at ?? fallback;
+      const text = unwrapped(piece);
       const line = { line: count, at, text };
       if (whole.length !== text.length || whole.toString('latin1') !== text)
         altered.set(line, whole.length > LONGEST_RAW ? piece : whole.toString('utf8'));
@@ -60,7 +59,8 @@ export function fileLines(): FileLines {
       let from = 0;
       for (let to = bytes.indexOf(NEWLINE); to !== -1; to = bytes.indexOf(NEWLINE, from)) {
         const text = within || to - from > LONGEST_PLAIN ? '' : bytes.toString('latin1', from, to);
-        if (text !== '' && !ALTERED.test(text)) lines.push(plain(text, fallback));
+        if (text !== '' && !ALTERED.test(text) && !MAY_BE_WRAPPED.test(text))
+          lines.push(plain(text, fallback));
         // With its end, so that a \r before it is part of the end.
         else for (const line of physical(bytes.subarray(from, to + 1), fallback)) lines.push(line);
         from = to + 1;

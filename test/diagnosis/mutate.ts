@@ -47,6 +47,24 @@ export const mutations: readonly Mutation[] = [
     apply: lines((line) => `2026-11-29T15:00:32.123456789Z ${line}`),
   },
   {
+    name: 'the files of docker itself',
+    keeps: 'all',
+    apply: lines((line) =>
+      JSON.stringify({ log: `${line}\n`, stream: 'stderr', time: '2026-11-29T15:00:32.1Z' }),
+    ),
+  },
+  {
+    name: 'the files of a Kubernetes node',
+    keeps: 'all',
+    apply: lines((line) => `2026-11-29T15:00:32.123456789Z stderr F ${line}`),
+  },
+  { name: 'names of compose services', keeps: 'all', apply: lines((line) => `engine-1  | ${line}`) },
+  {
+    name: 'the journal of a service',
+    keeps: 'all',
+    apply: lines((line) => `Nov 29 15:00:32 gx10 vllm[4711]: ${line}`),
+  },
+  {
     name: 'progress that redraws itself',
     keeps: 'all',
     apply: lines((line, at) =>
