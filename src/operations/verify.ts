@@ -39,7 +39,10 @@ export async function verify(world: World, recipe: Recipe, head: Service): Promi
   if (!modelNames(models.body).includes(api.model)) {
     return failed('models', `/v1/models does not name ${api.model}`, models.body.slice(0, 400));
   }
-  const chat = await chatWith(world, api, { prompt: recipe.check.prompt, maxTokens: 2048 });
+  const chat = await chatWith(world, api, {
+    prompt: recipe.check.prompt,
+    maxTokens: withinContext(recipe, ANSWER_TOKENS),
+  });
   if (chat.kind === 'failed') return failed('answer', 'the check question got no answer', chat.why);
   if (!chat.answer.toLowerCase().includes(recipe.check.expect.toLowerCase())) {
     const why =
@@ -54,10 +57,19 @@ export async function verify(world: World, recipe: Recipe, head: Service): Promi
   }
   const speed = await chatWith(world, api, {
     prompt: 'Count from 1 to 40, in words, separated by commas.',
-    maxTokens: 128,
+    maxTokens: withinContext(recipe, SPEED_TOKENS),
   });
   if (speed.kind === 'failed') return failed('speed', 'the timed question got no answer', speed.why);
   return { kind: 'proved', chat, speed };
+}
+
+/** Reasoning and answer of the check question. */
+const ANSWER_TOKENS = 2048;
+const SPEED_TOKENS = 128;
+
+/** vLLM refuses a request whose longest answer alone is longer than the context: half of it is left to the question. */
+function withinContext({ context }: Recipe, tokens: number): number {
+  return context === undefined ? tokens : Math.max(1, Math.min(tokens, Math.floor(context / 2)));
 }
 
 function failed(step: 'models' | 'answer' | 'speed', why: string, text: string): Verified {
