@@ -93,6 +93,8 @@ init() {
   install -d -m 700 -o aurora -g aurora /srv/home/aurora/.ssh
   install -m 600 -o aurora -g aurora "$dir/ctl/id_ed25519.pub" /srv/home/aurora/.ssh/authorized_keys
   mount -t tmpfs -o mode=755 tmpfs /run
+  # Shared memory tells engines who sits on the same host.
+  mount -t tmpfs -o mode=1777 tmpfs /dev/shm
   mkdir -p /run/sshd
   mount -t tmpfs -o mode=1777 tmpfs /tmp
   rm -f /etc/ssh/ssh_host_*
