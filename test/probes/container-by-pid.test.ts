@@ -37,6 +37,7 @@ const READING: ProcessReading = {
   ticksPerSecond: 100,
   ownCgroup: SESSION,
   marks: new Map(),
+  gpuNames: new Map(),
   parents: new Map(),
 };
 const NOTES: SeenContainer = {

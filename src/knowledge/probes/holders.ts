@@ -30,7 +30,39 @@ export function holdersFrom(input: HolderInput): Fact<readonly Holder[]> {
     .map((members) => ({ members, holder: toHolder(members, reading, input) }))
     .filter(({ members, holder }) => isWorthNaming(members, holder, reading))
     .map(({ holder }) => holder);
+  holders.push(...unseen(reading));
   return known(holders.sort((a, b) => b.bytes - a.bytes || a.pid - b.pid));
+}
+
+/**
+ * What nvidia-smi names and /proc does not show: a process of another container or user where each sees its own alone,
+ * or one that has just ended. It holds what it holds, and nobody here could stop it.
+ */
+function unseen(reading: ProcessReading): readonly Holder[] {
+  if (!reading.gpuBytes.known) return [];
+  return [...reading.gpuBytes.value].flatMap(([pid, bytes]): readonly Holder[] => {
+    if (bytes === undefined || bytes === 0 || reading.rows.has(pid)) return [];
+    const why = 'this login sees nothing of that process';
+    return [
+      {
+        identity: `gpu ${pid}`,
+        name: reading.gpuNames.get(pid) ?? `process ${pid}`,
+        owner: {
+          kind: 'untouchable',
+          what: 'a process that this login cannot see, of another container or user, or just ended',
+        },
+        user: 'unknown',
+        pid,
+        startTicks: '',
+        ageSeconds: unknown(why),
+        command: '',
+        gpuBytes: known(bytes),
+        residentBytes: unknown(why),
+        bytes,
+        listens: [],
+      },
+    ];
+  });
 }
 
 /**

@@ -36,6 +36,8 @@ export type ProcessReading = {
   readonly parents: ReadonlyMap<number, readonly string[]>;
   /** Bytes on all GPUs by pid; a value that nvidia-smi does not tell is undefined. */
   readonly gpuBytes: Fact<ReadonlyMap<number, number | undefined>>;
+  /** What nvidia-smi calls the processes that it names. */
+  readonly gpuNames: ReadonlyMap<number, string>;
   /** By unit name; units of this user's own manager as `user:NAME`. */
   readonly units: ReadonlyMap<string, UnitState>;
   readonly unitTrouble: string;
@@ -91,6 +93,7 @@ export function readProcesses(output: ProbeOutput | undefined): Fact<ProcessRead
       of('R').length > 0 && !told('B', 'E')
         ? unknown('what nvidia-smi said of processes is cut off')
         : readApps(of('R')[0], of('A')),
+    gpuNames: new Map(of('A').flatMap(appName)),
     units: new Map([...readUnits(of('U'), ''), ...readUnits(of('V'), 'user:')]),
     unitTrouble: unitTrouble(of('U'), of('V')),
     users: new Map(
@@ -196,6 +199,14 @@ export function readApps(
     sums.set(pid, bytes === undefined && before === undefined ? undefined : (bytes ?? 0) + (before ?? 0));
   }
   return known(sums);
+}
+
+/** The name comes last and may hold anything; a path is shown by its last part. */
+function appName(line: string): readonly (readonly [number, string])[] {
+  const [pid, , , name = ''] = splitRow(line, 4);
+  const number = wholeNumber(pid);
+  const short = printable(name.startsWith('/') ? (name.split('/').at(-1) ?? '') : name).slice(0, 60);
+  return number === undefined || short === '' ? [] : [[number, short]];
 }
 
 /** Blocks of "Id=…", "Restart=…", "MainPID=…", "TriggeredBy=…" → state by unit. */
