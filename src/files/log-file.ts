@@ -1,6 +1,8 @@
-import { closeSync, constants, fstatSync, openSync, read } from 'node:fs';
+import { closeSync, constants, createReadStream, fstatSync, openSync, read, readSync } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { createGunzip } from 'node:zlib';
 import { UserError } from '../domain/user-error.ts';
 
 const readBytes = promisify(read);
@@ -31,6 +33,7 @@ export async function readLogFile(
     if (!stat.isFile())
       throw new UserError('bad-input', `${path} is not a regular file`, 'name the log file itself');
     options.opened({ silentSeconds: Math.max(0, (Date.now() - stat.mtimeMs) / 1000), bytes: stat.size });
+    if (!follow && isGzip(file)) return await unpacked(path, options);
     let at = 0;
     while (!signal.aborted) {
       const { bytesRead, buffer } = await readBytes(file, Buffer.alloc(PIECE_BYTES), 0, PIECE_BYTES, at);
@@ -43,6 +46,36 @@ export async function readLogFile(
     }
   } finally {
     closeSync(file);
+  }
+}
+
+/** Whether it begins as gzip's files do: rotated logs are packed. */
+function isGzip(file: number): boolean {
+  const magic = Buffer.alloc(2);
+  return readSync(file, magic, 0, 2, 0) === 2 && magic[0] === 0x1f && magic[1] === 0x8b;
+}
+
+async function unpacked(
+  path: string,
+  { signal, bytes }: { readonly signal: AbortSignal; readonly bytes: (chunk: Uint8Array) => void },
+): Promise<void> {
+  try {
+    await pipeline(
+      createReadStream(path),
+      createGunzip(),
+      async (chunks: AsyncIterable<Uint8Array>) => {
+        for await (const chunk of chunks) bytes(chunk);
+      },
+      { signal },
+    );
+  } catch (error) {
+    if (signal.aborted) return;
+    throw new UserError(
+      'bad-input',
+      `${path} cannot be unpacked to its end`,
+      'give it as it was before it was packed',
+      error,
+    );
   }
 }
 

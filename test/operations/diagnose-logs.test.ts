@@ -9,6 +9,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fileLines } from '../../src/diagnosis/file-lines.ts';
 import { recogniseEngine } from '../../src/diagnosis/recognise-engine.ts';
@@ -134,6 +135,15 @@ describe('diagnose --log', () => {
     const { answer } = await ask({ log: [`launcher=${put('l.txt', said)}`] });
     expect(answer).toMatchObject({ family: 'J' });
     expect(answer.evidence).toEqual([{ log: 'launcher', line: 1, text: said.replace('\r\n', '') }]);
+  });
+
+  it('takes logs that were rotated and packed, and says where one is cut', async () => {
+    const text = Buffer.from('ssh: connect to host 192.168.1.9 port 22: Connection timed out\n');
+    const { answer } = await ask({ log: [`launcher=${put('l.log.gz', gzipSync(text))}`] });
+    expect(answer.evidence).toMatchObject([{ log: 'launcher', line: 1 }]);
+    await expect(ask({ log: [`head=${put('c.gz', gzipSync(text).subarray(0, 30))}`] })).rejects.toThrow(
+      /cannot be unpacked/,
+    );
   });
 
   it('takes a folder of logs with facts beside them, and a facts file', async () => {
