@@ -10,7 +10,7 @@ export const RESERVE_BYTES = 6 * GIB;
 const CACHE_WORTH_BYTES = 8 * GIB;
 /** Under this much a launch finds nothing free now, whatever the kernel would give back. */
 const LITTLE_FREE_BYTES = 16 * GIB;
-/** Contexts and the driver's own tables; more than this held by no process is worth telling. */
+/** Contexts and the driver's own tables: so much, and a tenth of what processes have (spark.md §2), is held by none. */
 const DRIVER_OWN_BYTES = 4 * GIB;
 /** Percent of the last ten seconds in which all work stood still for memory. */
 const STALLED_PERCENT = 5;
@@ -63,7 +63,7 @@ function lowMemory(memory: MemoryFacts, reserveBytes: number, unified: boolean):
         `${gib(availableBytes)} available, under the reserve of ${gib(reserveBytes)}${beside}. Another launch may wedge the host.`,
         stuck
           ? 'drop the cache, and see what is left: sync; echo 3 | sudo tee /proc/sys/vm/drop_caches'
-          : 'stop one of the holders below before anything is started.',
+          : 'stop a holder before anything is started: firstlight memory names them',
       ),
     );
   } else if (
@@ -151,7 +151,11 @@ function mib(bytes: number): string {
 
 function driverHolds(facts: ReachedFacts): readonly Said[] {
   const held = valueIf(driverHeldBytes(facts));
-  if (held === undefined || held <= DRIVER_OWN_BYTES) return [];
+  const processes = (valueIf(facts.holders) ?? []).reduce(
+    (sum, { gpuBytes }) => sum + (valueIf(gpuBytes) ?? 0),
+    0,
+  );
+  if (held === undefined || held <= DRIVER_OWN_BYTES + processes / 10) return [];
   return [
     warning(
       'driver',
