@@ -84,7 +84,13 @@ export const fetchTools = lineSignature({
         'required but',
       ],
       new RegExp(
-        `^(?:\\S{0,300}(?:ba|z)?sh: (?:line )?(?:\\d+: )?)${fetcher('shell')}: (?:command )?not found|command not found: ${fetcher('zsh')}$|(?:failed to run command|exec:|[Cc]ommand) ${fetcher('run')}:? (?:No such file|not found|executable file not found)|No such file or directory: ${fetcher('path')}$|(?:^|[\\s\\]:])${fetcher('named')}(?: CLI| command| client| tool)? (?:is )?(?:not (?:found|installed|available)|missing|required but)|(?:[Nn]either|[Nn]o) ${fetcher('neither')}.{0,40}(?:found|installed|available)`,
+        `^(?:\\S{0,300}(?:(?:ba|z)?sh|sudo|env|exec|nohup|timeout): (?:line )?(?:\\d+: )?)${fetcher('shell')}: (?:command )?not found|command not found: ${fetcher('zsh')}$|(?:failed to run command|exec:|[Cc]ommand) ${fetcher('run')}:? (?:No such file|not found|executable file not found)|No such file or directory: ${fetcher('path')}$|(?:^|[\\s\\]:])${fetcher('named')}(?: CLI| command| client| tool)? (?:is )?(?:not (?:found|installed|available)|missing|required but)|(?:[Nn]either|[Nn]o|(?:[Cc]ould not|[Cc]annot|[Cc]an't|[Uu]nable to) find) ${fetcher('neither')}.{0,40}(?:found|installed|available)`,
+      ),
+    ),
+    pattern(
+      ['ould not find', 'annot find', 'nable to find', 'which: no '],
+      new RegExp(
+        `(?:[Cc]ould not|[Cc]annot|[Uu]nable to) find (?:the )?${fetcher('neither')}(?: |$)|which: no ${fetcher('path')} in`,
       ),
     ),
     pattern('is not a git command', /git: '(?<git>lfs)' is not a git command/),

@@ -31,7 +31,7 @@ export const packageMissing = lineSignature({
         'ailed to run command',
         'Unknown command',
       ],
-      /^(?:\S{0,300}(?:bash|sh|zsh|env|sudo|exec|nohup|timeout|fish|entrypoint\S{0,300})\b[^:]{0,400}: (?:line )?(?:\d+: )?(?:exec: )?)["'‘]?(?:\S{0,300}\/)?(?<program>[A-Za-z][\w.+-]{0,400})["'’]?: (?:command )?(?:not found|No such file or directory|executable file not found in \$PATH)|^(?:zsh: )?command not found: (?<zsh>[\w.+-]{1,400})|failed to run command ['‘"](?<run>[\w./+-]{1,400})|^fish: Unknown command: (?<fish>\S{1,300})/,
+      /^(?:\S{0,300}(?:bash|sh|zsh|env|sudo|exec|nohup|timeout|fish|entrypoint\S{0,300})\b[^:]{0,400}: (?:line )?(?:\d+: )?(?:exec: )?)["'‘]?(?:\S{0,300}\/)?(?<program>[A-Za-z][\w.+-]{0,400})["'’]?: (?:command )?(?:not found|No such file or directory|executable file not found in \$PATH)|^(?:zsh: )?command not found: (?<zsh>[\w.+-]{1,400})|failed to run command ['‘"](?<run>[\w./+-]{1,400})|^Command '(?<run2>[\w.+-]{1,80})' not found|^fish: Unknown command: (?<fish>\S{1,300})/,
     ),
     pattern(
       'executable file not found in $PATH',
@@ -44,7 +44,9 @@ export const packageMissing = lineSignature({
   ],
   counts: ({ message, groups }) => {
     const name =
-      (groups['program'] ?? groups['zsh'] ?? groups['run'] ?? groups['fish'] ?? '').split('/').at(-1) ?? '';
+      (groups['program'] ?? groups['zsh'] ?? groups['run'] ?? groups['run2'] ?? groups['fish'] ?? '')
+        .split('/')
+        .at(-1) ?? '';
     if (/Ignore import error|nvidia-container|^WARNING|UserWarning/.test(message)) return false;
     if (COMPILERS.test(name) || OTHER_LIBRARIES.test(groups['library'] ?? '')) return false;
     return !/\.(?:sh|py|yaml|json|log|txt|env)$/.test(name);
@@ -63,7 +65,7 @@ export const packageMissing = lineSignature({
 });
 
 function what(groups: Readonly<Record<string, string | undefined>>): string {
-  const names = ['package', 'module', 'found', 'meta', 'program', 'zsh', 'run', 'fish', 'library'];
+  const names = ['package', 'module', 'found', 'meta', 'program', 'zsh', 'run', 'run2', 'fish', 'library'];
   const name = names.map((key) => groups[key]).find((one) => one !== undefined);
   return name?.trim() ?? 'A package';
 }

@@ -32,7 +32,7 @@ export const reparsedArguments = lineSignature({
         'not valid JSON',
         'not a valid JSON',
       ],
-      /argument (?<flag>[^\s:]{1,400}(?:[/,] ?[^\s:]{1,400})*): (?:Value (?<value>.+?) cannot be converted to|invalid \w{1,80} value: (?<other>.+?)$)|(?:[Ii]nvalid|not (?:a )?valid) JSON.{0,600}?(?<json>\{.{0,600})/,
+      /argument (?<flag>[^\s:]{1,400}(?:[/,] ?[^\s:]{1,400})*): (?:Value (?<value>.+?) cannot be converted to|invalid .{1,60}? value: (?<other>.+?)$)|(?:[Ii]nvalid|not (?:a )?valid) JSON.{0,600}?(?<json>\{.{0,600})/,
     ),
     pattern(
       ['JSON', 'json', 'unexpected extra argument'],
@@ -41,6 +41,16 @@ export const reparsedArguments = lineSignature({
     pattern(
       ['config {', 'config={', 'overrides {', 'overrides={', 'args {', 'kwargs {', 'kwargs={', 'args={'],
       /--[\w-]{1,400}(?:config|overrides|args|kwargs)[= ](?<json>\{[A-Za-z_]\w{0,80}:.{0,600})/,
+    ),
+    pattern(
+      [
+        'looking for beginning of',
+        'parse error: Invalid',
+        'json_invalid',
+        "Expecting ',' delimiter",
+        'JSON decode error',
+      ],
+      /invalid character '.' looking for beginning of (?:object key string|value)|parse error: Invalid (?:literal|numeric literal)|json_invalid|JSON decode error|JSONDecodeError: Expecting ',' delimiter/,
     ),
     pattern(
       'Expecting property name enclosed in double quotes',

@@ -58,6 +58,11 @@ const raw = pattern(
   ],
   /["']?(?:content|text)["']?\s*[:=]\s*["'].{0,6000}?(?<mark><\/?tool_call|\\u003c\/?tool_call|\[TOOL_CALLS\]|<function(?:=|_call)|<\|python_tag\|>|<\|tool_calls?|tool_calls_section_begin|<[\w-]{1,400}:tool_call|<｜tool|<invoke name|DSML|functools\[|to=functions\.|<parameter=|<arg_key>|<\|action_start\|>|<tool(?:_use|_code)?>|\{\s*\\*["'](?:name|function)\\*["']\s*:.{0,300}?\\*["'](?:arguments|parameters)\\*["']\s*:)|["']?content["']?\s*[:=]\s*["']\[(?<python>\w{1,80}\(\w{1,80}=)/,
 );
+/** The same within the calls themselves: cut at the wrong places. */
+const garbled = pattern(
+  ['"name"', '"arguments"', "name='", "arguments='"],
+  /["']?(?:name|arguments)["']?\s*[:=]\s*["'].{0,300}?(?<mark><\/?tool_call|<function=|<parameter=|<\/parameter|<\/function|\[TOOL_CALLS\]|<\|tool|<｜tool|<arg_key>|<invoke)/,
+);
 /** Words by which somebody says it himself. */
 const told = pattern(
   ['parser', 'tool_calls'],
@@ -72,14 +77,18 @@ export const toolCalls: Signature = {
   source:
     'vLLM entrypoints/openai/chat_completion/serving.py, cli_args.py and tool_parsers; SGLang function_call/function_call_parser.py',
   whileServing: true,
-  patterns: [notEnabled, cannotFind, failed, raw, told],
+  patterns: [notEnabled, cannotFind, failed, raw, garbled, told],
   looks: ['"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
   match(view) {
     const off = inOrder([notEnabled], view)[0];
     if (off !== undefined) return disabled(view, [off], 0.95);
     const broken = inOrder([cannotFind], view).find(({ message }) => !/[Ff]alling back/.test(message));
     if (broken !== undefined) return mismatched(view, [broken], 0.94);
-    const left = [...inOrder([raw], view).filter(isAnswer), ...inOrder([told], view)];
+    const left = [
+      ...inOrder([raw], view).filter(isAnswer),
+      ...inOrder([garbled], view).filter(({ message }) => /tool_calls/.test(message)),
+      ...inOrder([told], view),
+    ];
     const errors = inOrder([failed], view).filter(
       ({ message, line }) => /Error/.test(message) || /\bERROR\b/.test(line.text),
     );
