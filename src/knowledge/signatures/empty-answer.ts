@@ -184,7 +184,7 @@ export const chatTemplate = lineSignature({
   why: 'A base model, or a folder without chat_template.jinja and without one in tokenizer_config.json, cannot take chat requests.',
   advice: () => [
     'Serve the instruct checkpoint, give --chat-template FILE in args of the engine, or ask the completions endpoint (/v1/completions).',
-    'Look for it in the folder: ls chat_template.*; grep -c chat_template tokenizer_config.json',
+    'Look for it in the folder: ls chat_template.*; grep -c chat_template tokenizer_config.json. firstlight up asks a question at its end, which is then answered.',
   ],
   confidence: 0.92,
   specificity: 3,

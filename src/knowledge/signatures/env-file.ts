@@ -53,7 +53,7 @@ export const envFile = lineSignature({
       : 'A carriage return stands at the end of each value and belongs to it: a number is no number, a path leads nowhere.',
   advice: () => [
     "Find it: file .env *.sh; grep -l $'\\r' .env *.sh",
-    "Mend it: sed -i '1s/^\\xef\\xbb\\xbf//; s/\\r$//' FILE, and start again",
+    "Mend it: sed -i '1s/^\\xef\\xbb\\xbf//; s/\\r$//' FILE; it has worked when file FILE says neither CRLF nor BOM",
   ],
   confidence: 0.9,
   specificity: 3,

@@ -93,7 +93,7 @@ function invisible(view: View, place: Where, where: string, shown: readonly Foun
           ? 'The container was started without access to it, or CUDA_VISIBLE_DEVICES leaves none.'
           : 'It was started without access to it (a container without --gpus all), or CUDA_VISIBLE_DEVICES leaves none.',
     advice: [
-      `On ${where}: nvidia-smi -L`,
+      `On ${where}: nvidia-smi -L; the same in the container must list the GPU too, then it has worked:`,
       ...(runtime === 'podman'
         ? [`On ${where}: podman run --rm --device nvidia.com/gpu=all IMAGE nvidia-smi -L`]
         : [`On ${where}: docker run --rm --gpus all IMAGE nvidia-smi -L`]),

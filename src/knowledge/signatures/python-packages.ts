@@ -53,10 +53,11 @@ export const packageMissing = lineSignature({
   },
   title: (found, where) => `${what(found.groups)} is not installed where it is needed on ${where}`,
   why: 'What was to run cannot run without it.',
-  advice: ({ groups }) => [
+  advice: ({ groups }, where) => [
     groups['program'] === 'rsync'
       ? 'rsync must be there on both ends of a copy: sudo apt install rsync'
       : 'Install it there, use an image that has it, or correct run.command or run.venv in the recipe.',
+    `See that it is there, where the rank runs on ${where}: ${(groups['package'] ?? groups['module']) ? `python3 -c "import ${what(groups).split(',')[0]}"` : `command -v ${what(groups)}`}; then firstlight up`,
   ],
   values: ({ groups }) => ({ missing: what(groups) }),
   confidence: 0.82,
@@ -99,7 +100,7 @@ export const noWheel = lineSignature({
     `${groups['package'] ?? groups['wanted'] ?? 'A package'} has no build for the processor of ${where}`,
   why: 'A Spark is ARM (aarch64), and the index holds builds of this package for x86-64 only, or for other Pythons.',
   advice: () => [
-    'Use an image for arm64 that has it, take a version that has an aarch64 wheel, or build it from source.',
+    'Use an image for arm64 that has it, take a version that has an aarch64 wheel, or build it from source; pip index versions PACKAGE shows what there is for this processor.',
     'Builds of torch for ARM with CUDA lie in their own index: pip install torch --index-url https://download.pytorch.org/whl/cu130',
   ],
   confidence: ({ message }) => (/x86_64|aarch64|platform/.test(message) ? 0.9 : 0.75),
