@@ -32,7 +32,14 @@ export type FitCheck = {
 
 /** One change that would do, alone. */
 export type FitChange = {
-  readonly change: 'context' | 'fraction' | 'sequences' | 'layout' | 'quantization' | 'kvCacheDtype';
+  readonly change:
+    | 'clearing'
+    | 'context'
+    | 'fraction'
+    | 'sequences'
+    | 'layout'
+    | 'quantization'
+    | 'kvCacheDtype';
   readonly to: number | string;
   readonly verdict: Verdict;
   readonly why: string;

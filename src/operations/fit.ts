@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { Verdict } from '../domain/fit.ts';
-import { plural } from '../domain/units.ts';
+import type { Fit, Verdict } from '../domain/fit.ts';
+import { gib, plural } from '../domain/units.ts';
 import { UserError } from '../domain/user-error.ts';
 import { chooseNodes } from '../files/choose-nodes.ts';
 import { readRecipe } from '../files/recipe-file.ts';
@@ -35,9 +35,12 @@ export const fit: Operation<typeof inputs.fit> = {
   effect: 'reads',
   input: inputs.fit,
   async run(input, world) {
-    const asked = input.model === undefined ? await onCluster(input, world) : offline(input, input.model);
+    const { asked, clearedBytes } =
+      input.model === undefined
+        ? await onCluster(input, world)
+        : { asked: offline(input, input.model), clearedBytes: undefined };
     const { model, engine, layout, memory } = asked;
-    const found = fitOf(asked);
+    const found = withClearing(fitOf(asked), asked, clearedBytes);
     return {
       report: {
         kind: 'fit',
@@ -78,7 +81,10 @@ function offline(input: Input, path: string): FitInput {
 }
 
 /** The recipe on the nodes as one look sees them; flags say otherwise where they are given. */
-async function onCluster(input: Input, world: World): Promise<FitInput> {
+async function onCluster(
+  input: Input,
+  world: World,
+): Promise<{ readonly asked: FitInput; readonly clearedBytes: number | undefined }> {
   if (input.recipe === undefined)
     throw new UserError(
       'bad-input',
@@ -102,7 +108,7 @@ async function onCluster(input: Input, world: World): Promise<FitInput> {
   const alone = { settled: new Set<string>(), leaving: new Set<string>(), alsoGoing: () => [] };
   const { shares } = allocate({ nodes, facts, recipe, engine, remembered: memories, ...alone });
   const fraction = from.settings.fraction ?? memoryFraction(recipe, engine, shares);
-  return {
+  const asked = {
     ...from,
     layout: {
       nodes: input.nodes ?? from.layout.nodes,
@@ -120,4 +126,21 @@ async function onCluster(input: Input, world: World): Promise<FitInput> {
     sequences: input.sequences ?? from.sequences,
     settings: { ...from.settings, fraction, ...settings },
   };
+  const known = shares.every(({ memory }) => memory.verdict !== 'unknown');
+  const clearedBytes =
+    known && input.available === undefined
+      ? Math.min(...shares.map(({ memory }) => memory.canGetAfterClearingBytes)) + recipe.memory.reserve
+      : undefined;
+  return { asked, clearedBytes };
+}
+
+/** On the cluster as it is something may be in the way that `up` would stop: that is a change, too, and the first. */
+function withClearing(found: Fit, asked: FitInput, clearedBytes: number | undefined): Fit {
+  const { availableBytes, unified } = asked.memory;
+  if (clearedBytes === undefined || availableBytes === undefined || !unified) return found;
+  if (found.verdict === 'fits' || clearedBytes <= availableBytes) return found;
+  const { verdict } = fitOf({ ...asked, memory: { ...asked.memory, availableBytes: clearedBytes } });
+  if (verdict === found.verdict || verdict === 'does not fit') return found;
+  const why = `${gib(clearedBytes)} would be free on each node once what is in the way is stopped: firstlight plan says what`;
+  return { ...found, changes: [{ change: 'clearing', to: clearedBytes, verdict, why }, ...found.changes] };
 }

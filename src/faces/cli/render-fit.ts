@@ -96,7 +96,12 @@ function count(value: number | null): string {
 }
 
 function changeLines({ change, to, verdict, why }: FitChange, style: Style): readonly string[] {
-  const value = typeof to === 'number' && to > 1 ? thousands(to) : String(to);
+  const value =
+    change === 'clearing' && typeof to === 'number'
+      ? gib(to)
+      : typeof to === 'number' && to > 1
+        ? thousands(to)
+        : String(to);
   return wrap(`${change}: ${value} (${verdict}): ${why}`, style.columns - 4).map((line, index) =>
     index === 0 ? `  ${style.glyphs.dot} ${line}` : `    ${line}`,
   );
