@@ -1,5 +1,5 @@
 // What a rank's guard costs: the CPU time of the guard and of all that it starts, as the kernel counts it, over a
-// minute beside a rank that does nothing. Quiet: this host's own memory and kernel log. Falling: memory that falls each
+// minute and a half beside a rank that does nothing. Quiet: this host's own memory and kernel log. Falling: memory that falls each
 // second, so that the kernel's log is read and the record is written each second too. `npm run bench:guard [-- SECONDS]`.
 import { spawn } from 'node:child_process';
 import {
@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const BOUND_PERCENT = 0.5;
-const seconds = Number(process.argv[2] ?? 60);
+const seconds = Number(process.argv[2] ?? 90);
 const { GUARD } = await import('../dist/remote/guard-script.js');
 const shells = ['dash', 'busybox sh'].filter((shell) =>
   (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, shell.split(' ')[0]))),

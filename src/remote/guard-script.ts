@@ -190,7 +190,7 @@ halt() {
   # It could not be stopped: what follows is at least written down.
 }
 
-errors=0 n=0 d=0 low= lowAt=0 curve= samples=0 told=0 m=
+errors=0 n=0 d=0 l=0 low= lowAt=0 curve= samples=0 told=0 m=
 clock; t0=$t was=$t e0=$(date +%s)
 limits "${'$'}{P:-self}"
 killed; o0=$o kills=0
@@ -212,8 +212,8 @@ while :; do
     rate=$r; for x in $r1 $r2; do [ $x -ge $rate ] || rate=$x; done
     [ $rate -gt 0 ] || rate=0
     # Reading the log is a process more: every third second of a fall.
-    [ $rate -gt 32768 ] || d=0
-    if [ $rate -gt 32768 ]; then d=$(((d+1)%3)); [ $d != 1 ] || driver; elif [ $((samples % 10)) = 0 ]; then driver; errors=0; fi
+    if [ $rate -gt 32768 ]; then d=$((d+1)) l=0; [ $((d%3)) != 1 ] || driver
+    else d=0 l=$((l+1)); [ $((l%10)) != 0 ] || { driver; errors=0; }; fi
     if [ $state = guards ]; then
       if [ "$m" -lt "$q" ]; then halt reserve
       # Weights that are read fast fall as fast and then stop; so only near the reserve is it taken for an end.
