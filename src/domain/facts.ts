@@ -170,8 +170,6 @@ export type Owner =
 export type Orphan = {
   readonly why: string;
   readonly processes: readonly { readonly pid: number; readonly startTicks: string }[];
-  /** The container that they are in, if any. */
-  readonly container?: { readonly runtime: 'docker' | 'podman'; readonly id: string };
 };
 
 /** Somebody who holds memory. One per owner: all processes of a container or unit are one holder. */

@@ -70,7 +70,7 @@ export function ourRanks(facts: readonly NodeFacts[], input: OursInput): Ours {
   const keeps = oneJob && inPlace && !same.some((alive) => lostAPeer(alive, facts));
   return {
     kept: new Map(keeps ? same.map((found) => [found.record.rank, found]) : []),
-    strays: [...(keeps ? [] : same), ...(replace ? toReplace : []), ...orphanRanks(facts)],
+    strays: [...(keeps ? [] : same), ...(replace ? toReplace : []), ...orphanRanks(facts, recipe)],
     toReplace,
   };
 }
@@ -112,12 +112,19 @@ function lostAPeer({ record: alive }: FoundRank, facts: readonly NodeFacts[]): b
   });
 }
 
-/** Ended ranks whose processes are still there, of whatever recipe: an engine's children that outlived it. */
-export function orphanRanks(facts: readonly NodeFacts[]): readonly FoundRank[] {
+/**
+ * Ended ranks whose processes are still there: an engine's children that outlived it. Of another recipe than `own` a
+ * server that still listens is left alone, since only its runner is gone.
+ */
+export function orphanRanks(facts: readonly NodeFacts[], own?: string): readonly FoundRank[] {
   return allRanks(facts).filter(({ node, record }) => {
     if (record.state !== 'ended') return false;
-    const holders = valueIf(reachedOf(facts, node)?.holders) ?? [];
-    return holders.some((holder) => rankNameOf(holder) === record.name);
+    const holders = (valueIf(reachedOf(facts, node)?.holders) ?? []).filter(
+      (holder) => rankNameOf(holder) === record.name,
+    );
+    const port = record.health?.port;
+    const spared = own !== undefined && record.recipe !== own && port !== undefined;
+    return holders.length > 0 && !(spared && holders.some(({ listens }) => listens.includes(port)));
   });
 }
 

@@ -125,10 +125,6 @@ export const CONTAINER_RUNS_SH = String.raw`[ "$("$1" inspect -f '{{.State.Runni
 export const STOP_CONTAINER_SH = String.raw`if [ "$3" = hold ]; then "$1" update --restart=no "$2" >/dev/null || exit 1; fi
 "$1" stop -t 30 "$2" >/dev/null`;
 
-/** $1 runtime, $2 container id: a container of ours that nothing follows any more; it is not there afterwards. */
-export const REMOVE_CONTAINER_SH = String.raw`"$1" stop -t 30 "$2" >/dev/null 2>&1
-"$1" rm -f "$2" >/dev/null`;
-
 /** Pairs of pid and start ticks: each is asked to end, after five seconds made to; nothing that was not there is touched. */
 export const END_ALL_SH = String.raw`${PREFIX}
 ${ALIVE}

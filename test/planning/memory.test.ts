@@ -14,7 +14,7 @@ import { chooseHolders } from '../../src/planning/choose-holders.ts';
 import { driverHeldBytes } from '../../src/planning/driver-held.ts';
 import { memoryTroubles } from '../../src/planning/memory-items.ts';
 import { nodeMemory } from '../../src/planning/node-memory.ts';
-import { strayRanks } from '../../src/planning/our-ranks.ts';
+import { orphanRanks, strayRanks } from '../../src/planning/our-ranks.ts';
 import { plan } from '../../src/planning/plan.ts';
 import { stillHeld } from '../../src/planning/still-held.ts';
 import { GIB, rankRecord, spark, sparkNodes, sparkRecipe, sparks, storyHolders } from '../pretend/facts.ts';
@@ -322,6 +322,19 @@ describe('what earlier ranks of ours left', () => {
       { name: 'other-r1', node: 'spark-b', rank: 1, engine: 'sglang' },
     ]);
     expect(planned(facts).phases.flatMap((phase) => phase.steps)).toEqual([]);
+  });
+
+  it('stays where it is another recipe’s and its server still listens: only its runner is gone', () => {
+    const ended = rankRecord(0, {
+      name: 'other-r0',
+      recipe: 'other',
+      state: 'ended',
+      health: { address: '127.0.0.1', port: 30001 },
+    });
+    const serving = { ...orphan('other-r0', 55), listens: [30001] };
+    const facts = spark('b', { ranks: known([ended]), holders: known([serving]) });
+    expect(strayRanks([spark('a'), facts], input)).toEqual([]);
+    expect(orphanRanks([facts]).map(({ record }) => record.name)).toEqual(['other-r0']);
   });
 
   it('goes by a step of its own where no record stands for it, and nobody is asked', () => {

@@ -21,6 +21,8 @@ type Pretended = {
   readonly args: readonly string[];
   /** Name of the rank whose runner marked it. */
   readonly mark?: string;
+  /** Home of whose firstlight did it; this login's own, where it is left out. */
+  readonly markHome?: string;
 };
 
 const GIB_KIB = 2 ** 20;
@@ -240,6 +242,18 @@ const PROCESSES: readonly Pretended[] = [
     args: ['VLLM::EngineCore'],
     mark: 'ended-r0',
   },
+  // Left by a rank of the same name of somebody else's firstlight: not ours, whatever it is called.
+  {
+    pid: 8210,
+    name: 'VLLM::EngineCor',
+    uid: 1001,
+    residentKib: 600000,
+    start: 82100,
+    cgroup: SESSION,
+    args: ['VLLM::EngineCore'],
+    mark: 'ended-r0',
+    markHome: '/home/mira',
+  },
   // Somebody's loop, and what it starts.
   {
     pid: 8300,
@@ -343,7 +357,7 @@ const LISTENING = [
 /** Puts a host's file tree under `root` and stand-in tools into `bin`: sh scripts that print what was recorded. */
 export function buildFakeSpark(root: string, bin: string, home: string): void {
   const put = (path: string, text: string) => putFile(join(root, path), text);
-  for (const process of PROCESSES) putProcess(root, process);
+  for (const process of PROCESSES) putProcess(root, process, home);
   // Ended between two reads: no stat any more; and one whose other files are gone.
   put('proc/9100/status', 'Name:\tgone\nUid:\t0\t0\t0\t0\nVmRSS:\t  900000 kB\n');
   put('proc/9200/status', 'Name:\tgoing\nUid:\t0\t0\t0\t0\nVmRSS:\t  900000 kB\n');
@@ -381,7 +395,7 @@ export function buildFakeSpark(root: string, bin: string, home: string): void {
   putTools(bin);
 }
 
-function putProcess(root: string, process: Pretended): void {
+function putProcess(root: string, process: Pretended, home: string): void {
   const { pid, parent = 1, group = pid, session = group, residentKib, fileKib = 0 } = process;
   const folder = join(root, 'proc', String(pid));
   const name = process.name.slice(0, 15);
@@ -401,7 +415,7 @@ function putProcess(root: string, process: Pretended): void {
   putFile(join(folder, 'stat'), `${pid} (${name}) ${fields.join(' ')}\n`);
   putFile(join(folder, 'cgroup'), `${process.cgroup}\n`);
   putFile(join(folder, 'cmdline'), `${process.args.join('\0')}\0`);
-  const mark = `FIRSTLIGHT_RANK=/home/aurora/.firstlight/feedfacefeedfacefeedfacefeedface/ranks/${process.mark}/`;
+  const mark = `FIRSTLIGHT_RANK=${process.markHome ?? home}/.firstlight/feedfacefeedfacefeedfacefeedface/ranks/${process.mark}/`;
   putFile(join(folder, 'environ'), `PATH=/bin\0${process.mark === undefined ? '' : `${mark}\0`}`);
 }
 

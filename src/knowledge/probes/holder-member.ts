@@ -13,8 +13,6 @@ export type HolderInput = {
   readonly ports: Fact<readonly SeenPort[]>;
   /** Pids of our own runners that live → name of the rank. */
   readonly runners: ReadonlyMap<number, string>;
-  /** Names of the ranks that have a record on this node; undefined where the records were not read. */
-  readonly records?: ReadonlySet<string> | undefined;
   /** Root reads every environment: then a bare process can be brought back. */
   readonly rootToBeHad: boolean;
   /** The GPU's memory is the host's: what a process has on it comes on top of what is resident. */
@@ -102,21 +100,9 @@ function rankOf(
 ): OwnRank | undefined {
   if (whose.kind === 'container') {
     const container = containerOf(whose.id, input);
-    const name = container?.name.startsWith('firstlight-')
-      ? container.name.slice('firstlight-'.length)
-      : container?.labels['firstlight.rank'] === undefined
-        ? undefined
-        : container.name;
-    if (container === undefined || name === undefined) return undefined;
-    // A name alone may be anybody's; the label is ours.
-    const unrecorded =
-      container.labels['firstlight.rank'] !== undefined &&
-      input.records !== undefined &&
-      !input.records.has(name);
-    return {
-      name,
-      ...(unrecorded ? { orphan: 'its container runs, and no record of the rank is left' } : {}),
-    };
+    if (container?.name.startsWith('firstlight-'))
+      return { name: container.name.slice('firstlight-'.length) };
+    return container?.labels['firstlight.rank'] === undefined ? undefined : { name: container.name };
   }
   const bySession = input.runners.get(row.session);
   if (bySession !== undefined) return { name: bySession };

@@ -23,7 +23,7 @@ export function ownerOf(
   input: HolderInput,
 ): Owner {
   const { whose, rank } = main;
-  if (rank !== undefined) return rankOwner(rank, main, members, input);
+  if (rank !== undefined) return rankOwner(rank, members);
   const bare: Owner = {
     kind: 'process',
     environmentReadable: main.details.environmentReadable || input.rootToBeHad,
@@ -53,24 +53,10 @@ export function ownerOf(
   }
 }
 
-function rankOwner(
-  { name, orphan }: OwnRank,
-  { whose }: Member,
-  members: readonly Member[],
-  input: HolderInput,
-): Owner {
+function rankOwner({ name, orphan }: OwnRank, members: readonly Member[]): Owner {
   if (orphan === undefined) return { kind: 'rank', name };
-  const container = whose.kind === 'container' ? containerOf(whose.id, input) : undefined;
   const processes = members.map(({ row: { pid, startTicks } }) => ({ pid, startTicks }));
-  return {
-    kind: 'rank',
-    name,
-    orphan: {
-      why: orphan,
-      processes,
-      ...(container === undefined ? {} : { container: { runtime: container.runtime, id: container.id } }),
-    },
-  };
+  return { kind: 'rank', name, orphan: { why: orphan, processes } };
 }
 
 /**

@@ -108,7 +108,6 @@ export function assembleFacts(input: {
       containers,
       ports,
       runners: valueIf(own)?.runners ?? new Map(),
-      records: own.known ? new Set(own.value.ranks.map(({ name }) => name)) : undefined,
       rootToBeHad: sudo.known && sudo.value !== 'none',
       unified: (valueIf(look.gpus) ?? look.driver.trouble?.seen ?? []).some((gpu) => gpu.unified),
     }),

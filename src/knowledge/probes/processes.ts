@@ -1,3 +1,4 @@
+import { NODE_FOLDER_SH } from '../../domain/node-folder.ts';
 import type { Probe } from '../../domain/probe.ts';
 import { SMI_SH } from './nvidia-smi.ts';
 import { PORTS_SH } from './ports.ts';
@@ -143,8 +144,10 @@ above=$(printf '%s\n' "$table" | awk -v seen="$seen" '
 second=$(details "$fresh" "$above")
 printf '%s\n' "$second"
 echo B
-# The runner of a rank marks all that it starts: whatever outlives it is known by that.
-for f in $(cd "$R/proc" && grep -lzF FIRSTLIGHT_RANK= $(for p in $seen; do printf '%s/environ ' "$p"; done) /dev/null 2>/dev/null); do
+# The runner of a rank marks all that it starts: whatever outlives it is known by that, and by the folder as this
+# login's own; somebody else's firstlight has another.
+${NODE_FOLDER_SH}
+for f in $(cd "$R/proc" && grep -lzF "FIRSTLIGHT_RANK=$FL/ranks/" $(for p in $seen; do printf '%s/environ ' "$p"; done) /dev/null 2>/dev/null); do
   printf 'M %s %s\n' "${'$'}{f%/environ}" "$(tr '\000-\037' '\n                               ' <"$R/proc/$f" | sed -n 's/^FIRSTLIGHT_RANK=//p' | head -n 1)"
 done 2>/dev/null
 uid=${'$'}{FL_UID:-$(id -u)}
