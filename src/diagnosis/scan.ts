@@ -141,10 +141,21 @@ function foundIn(one: Scan | undefined, form: Pattern, engine: Engine): readonly
   return (one?.found.get(form)?.all() ?? []).flatMap((hit) => hit.found ?? foundBy(form, hit, engine) ?? []);
 }
 
+/** Of a longer message a regex sees what stands around its literal: no line may hold up the rest by its length. */
+const LONG = 4000;
+
 function foundBy(form: Pattern, { place, line, stage }: Hit, engine: Engine): Found | undefined {
   const message = engine.message(line.text);
-  const groups = form.regex.exec(message);
+  const groups = form.regex.exec(message.length > LONG ? around(message, form.literals) : message);
   return groups === null ? undefined : { ...place, line, message, stage, groups: groups.groups ?? {} };
+}
+
+/** The beginning, if a literal stands there, else the piece around the first one. */
+function around(message: string, literals: readonly string[]): string {
+  const found = literals.map((literal) => message.indexOf(literal)).filter((at) => at !== -1);
+  const first = Math.min(...found);
+  const from = first < LONG / 2 ? 0 : first - LONG / 2;
+  return message.slice(from, from + LONG);
 }
 
 type Place = Pick<Found, 'rank' | 'role' | 'node'> & {

@@ -9,14 +9,16 @@ const unknownName = pattern(
     'Temporary failure in name resolution',
     'No address associated with hostname',
     'nodename nor servname',
-    'cannot be retrieved (gai error',
-    'Could not resolve',
-    'could not resolve',
-    'cannot resolve',
-    'gaierror',
+    'gai error: -',
   ],
-  /(?:network addresses of \((?<name>[\w.-]+), (?<port>\d+)\) cannot be retrieved|(?:connect|resolve|master|head|host|address|rendezvous|store|getaddrinfo|gethostbyname)\S*[^\n]*?['" ([](?<name2>[A-Za-z][\w-]*(?:\.[\w-]+)*)[\])'":]?.*)?(?:Name or service not known|Temporary failure in name resolution|No address associated with hostname|nodename nor servname|gai error: -\d+)/,
+  /Name or service not known|Temporary failure in name resolution|No address associated with hostname|nodename nor servname|gai error: -\d{1,3}/,
 );
+/** The name in such a line: in the parentheses of torch, in quotes, or behind a word for a host. */
+const NAMES: readonly RegExp[] = [
+  /network addresses of \((?<name>[\w.-]{1,200}), \d{1,5}\)/,
+  /['"](?<name>[A-Za-z][\w.-]{0,200})['"]/,
+  /(?:resolve|host|hostname|node|address|to|lookup|getaddrinfo|ping:)[: (]{1,3}(?<name>[A-Za-z][\w.-]{0,200})/,
+];
 const named = pattern(
   [
     'while trying to connect to (',
@@ -25,15 +27,15 @@ const named = pattern(
     'Failed to connect to',
     'Connecting to',
   ],
-  /(?:while trying to connect to \(|(?:[Ff]ailed to connect to|connect\/validate to host) (?:any network address of \()?\[?)(?<name>[A-Za-z][\w-]*(?:\.[\w-]+)*)[\],:)]/,
+  /(?:while trying to connect to \(|(?:[Ff]ailed to connect to|connect\/validate to host) (?:any network address of \()?\[?)(?<name>[A-Za-z][\w-]{0,200}(?:\.[\w-]{1,200})*)[\],:)]/,
 );
 const resolved = pattern(
   ['PING ', 'resolves to', 'resolved to', ' has address ', 'STREAM', 'getent hosts', 'Trying '],
-  /PING (?<name>[A-Za-z][\w.-]*) \((?<address>[\d.]+)\)|\b(?<name2>[A-Za-z][\w.-]*) (?:resolves? to|resolved to|has address|->|→) \[?(?<address2>[\d.]{7,}|[\da-f]*:[\da-f:]+)|^(?<address3>\d+\.\d+\.\d+\.\d+)\s+STREAM (?<name3>[\w.-]+)/,
+  /PING (?<name>[A-Za-z][\w.-]{0,200}) \((?<address>[\d.]{1,200})\)|\b(?<name2>[A-Za-z][\w.-]{0,200}) (?:resolves? to|resolved to|has address|->|→) \[?(?<address2>[\d.]{7,}|[\da-f]{0,200}:[\da-f:]{1,200})|^(?<address3>\d{1,20}\.\d{1,20}\.\d{1,20}\.\d{1,20})\s{1,60}STREAM (?<name3>[\w.-]{1,200})/,
 );
 const actual = pattern(
   ['distributed_init_method=tcp://', 'dist_init_addr', 'head node address'],
-  /(?:distributed_init_method=tcp:\/\/|dist_init_addr['"]?[=:]\s*['"]?|head node address )(?<name>[A-Za-z][\w-]*(?:\.[\w-]+)*):\d+/,
+  /(?:distributed_init_method=tcp:\/\/|dist_init_addr['"]?[=:]\s{0,60}['"]?|head node address )(?<name>[A-Za-z][\w-]{0,200}(?:\.[\w-]{1,200})*):\d{1,20}/,
 );
 
 const NO_HOST =
@@ -93,7 +95,10 @@ function nowhere(view: View): Match | undefined {
     .find(unknownName)
     .find((one) => !/https?:|huggingface|hub|pypi|proxy/i.test(one.message));
   if (found === undefined) return undefined;
-  const name = nameIn(found);
+  const name =
+    NAMES.map((form) => form.exec(found.message)?.groups?.['name']).find(
+      (one) => one !== undefined && !NO_HOST.test(one),
+    ) ?? '';
   const known = name !== '' && !NO_HOST.test(name) ? name : undefined;
   const wanted = [...view.find(actual), ...view.find(named)].map(nameIn).find((one) => !NO_HOST.test(one));
   if (

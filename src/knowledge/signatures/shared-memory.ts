@@ -2,7 +2,7 @@ import { pattern, type Signature } from './signature.ts';
 
 const segment = pattern(
   ['/dev/shm', 'shared memory', 'shm_open', 'psm_'],
-  /(?:Error while creating shared memory segment|failed to extend|Error: failed to (?:extend|allocate)|posix_fallocate|shmOpen|Could not (?:create|allocate) shared memory).*\/dev\/shm|\/dev\/shm\/\S+.*No space left on device|No space left on device.*(?:\/dev\/shm|\/psm_|\/torch_|\/sem\.)|insufficient shared memory|unable to (?:open|write to|allocate|resize|mmap) (?:shared memory|file <\/torch_)|unable to (?:mmap|resize).*(?:shm|torch_).*(?:No space|Cannot allocate)|possible that dataloader's workers are out of shared memory|shm_open.*(?:No space left|Cannot allocate)/,
+  /(?:Error while creating shared memory segment|failed to extend|Error: failed to (?:extend|allocate)|posix_fallocate|shmOpen|Could not (?:create|allocate) shared memory).{0,300}\/dev\/shm|\/dev\/shm\/\S{1,100}.{0,200}No space left on device|No space left on device.{0,300}(?:\/dev\/shm|\/psm_|\/torch_|\/sem\.)|insufficient shared memory|unable to (?:open|write to|allocate|resize|mmap) (?:shared memory|file <\/torch_)|unable to (?:mmap|resize).{0,400}(?:shm|torch_).{0,400}(?:No space|Cannot allocate)|possible that dataloader's workers are out of shared memory|shm_open.{0,400}(?:No space left|Cannot allocate)/,
 );
 const busError = pattern(
   ['Bus error', 'SIGBUS', 'signal 7'],
@@ -10,7 +10,7 @@ const busError = pattern(
 );
 const size = pattern(
   ['/dev/shm', 'shm '],
-  /(?:^|\s)(?:shm|tmpfs)\s+(?<size>[\d.]+[KMG]?)\s+(?<used>[\d.]+[KMG]?)\s+(?<free>[\d.]+[KMG]?)\s+(?<percent>\d+)%\s+\/dev\/shm|\/dev\/shm has only (?<bytes>\d+) bytes/,
+  /(?:^|\s)(?:shm|tmpfs)\s{1,60}(?<size>[\d.]{1,200}[KMG]?)\s{1,60}(?<used>[\d.]{1,200}[KMG]?)\s{1,60}(?<free>[\d.]{1,200}[KMG]?)\s{1,60}(?<percent>\d{1,20})%\s{1,60}\/dev\/shm|\/dev\/shm has only (?<bytes>\d{1,20}) bytes/,
 );
 
 /** Segments of shared memory do not fit in /dev/shm: docker gives a container 64 MiB unless it is told otherwise. */
