@@ -2,7 +2,7 @@ import type { Holder, NodeFacts } from '../../../domain/facts.ts';
 import { valueIf } from '../../../domain/facts.ts';
 import { type Ledger, ledgerOf } from '../../../domain/ledger.ts';
 import type { NodeMemoryPlan } from '../../../domain/plan.ts';
-import { gib, gibNumber, plural } from '../../../domain/units.ts';
+import { gib, gibNumber } from '../../../domain/units.ts';
 
 const GIB = 2 ** 30;
 
@@ -176,11 +176,4 @@ function sentenceOf(ledger: Ledger, segments: readonly Segment[], track: Track |
     ? ` The plan needs ${track.text.replace(' ± ', ', give or take ')}: ${track.verdict}.`
     : '';
   return `${ledger.node}, ${gib(ledger.totalBytes)}: ${held}. ${gibNumber(ledger.availableBytes)} available.${plan}`;
-}
-
-/** How many things hold memory here that are not ours, in words. */
-export function othersInWords(picture: MemoryPicture): string {
-  if (!picture.seen) return picture.why;
-  const others = picture.segments.filter((one) => one.kind === 'other');
-  return others.length === 0 ? 'nobody else holds memory' : plural(others.length, 'other holder');
 }

@@ -1,6 +1,6 @@
 import type { RunPhase, RunState } from '../../../domain/run-state.ts';
 
-export const STOPS = ['look', 'plan', 'clear', 'launch', 'follow', 'prove'] as const;
+const STOPS = ['look', 'plan', 'clear', 'launch', 'follow', 'prove'] as const;
 
 const AT: Readonly<Record<RunPhase, number>> = {
   starting: 0,

@@ -106,7 +106,7 @@ function sure(confidence: number): string {
   return confidence >= 0.9 ? 'sure' : confidence >= 0.7 ? 'likely' : 'possible';
 }
 
-export function FindingCard({
+function FindingCard({
   finding,
   attempt,
   store,
