@@ -27,7 +27,7 @@ export function lookAt(path: string): Given {
 function folderOf(path: string): Given {
   const entries = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isFile());
   const names = entries.map(({ name }) => name).sort();
-  const logs = names.filter((name) => LOG.test(parse(name).ext) && !name.startsWith('.'));
+  const logs = names.filter((name) => LOG.test(parse(unpackedName(name)).ext) && !name.startsWith('.'));
   if (logs.length === 0)
     throw new UserError(
       'bad-input',
@@ -40,7 +40,7 @@ function folderOf(path: string): Given {
       `${path} holds more than ${MOST} logs`,
       'name those that matter by --log NAME=FILE',
     );
-  const stems = logs.map((name) => parse(name).name);
+  const stems = logs.map((name) => parse(unpackedName(name)).name);
   const facts = names.find((name) => /^facts\.(?:json|ya?ml)$/.test(name));
   return {
     kind: 'folder',
@@ -52,6 +52,11 @@ function folderOf(path: string): Given {
     }),
     facts: facts === undefined ? undefined : join(path, facts),
   };
+}
+
+/** A log's name without that it is packed. */
+function unpackedName(name: string): string {
+  return name.replace(/\.gz$/, '');
 }
 
 function isGzip(path: string): boolean {
