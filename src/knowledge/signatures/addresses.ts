@@ -6,20 +6,23 @@ import { type Found, pattern, type View } from './signature.ts';
 
 const bootstrap = pattern(
   'Bootstrap',
-  /Bootstrap ?: ?Using (?:\[\d+\])?(?<interface>[^:\s]+):(?<address>[\da-fA-F:.]+)(?:%\w+)?</,
+  /Bootstrap ?: ?Using (?:\[\d{1,20}\])?(?<interface>[^:\s]{1,200}):(?<address>[\da-fA-F:.]{1,200})(?:%\w{1,80})?</,
 );
-const outOfBand = pattern('; OOB ', /; OOB (?<interface>[^:\s]+):(?<address>[\da-fA-F:.]+)(?:%\w+)?</);
+const outOfBand = pattern(
+  '; OOB ',
+  /; OOB (?<interface>[^:\s]{1,200}):(?<address>[\da-fA-F:.]{1,200})(?:%\w{1,80})?</,
+);
 const socketNet = pattern(
   'NET/Socket : Using',
-  /NET\/Socket ?: Using (?:\[\d+\])?(?<interface>[^:\s]+):(?<address>[\da-fA-F:.]+)(?:%\w+)?</,
+  /NET\/Socket ?: Using (?:\[\d{1,20}\])?(?<interface>[^:\s]{1,200}):(?<address>[\da-fA-F:.]{1,200})(?:%\w{1,80})?</,
 );
 const rayLocal = pattern(
   ['Local node IP: ', 'node IP address'],
-  /(?:Local node IP: |(?:[Tt]his node's|node) IP address[^\d]{0,12})(?<address>\d+\.\d+\.\d+\.\d+)/,
+  /(?:Local node IP: |(?:[Tt]his node's|node) IP address[^\d]{0,12})(?<address>\d{1,20}\.\d{1,20}\.\d{1,20}\.\d{1,20})/,
 );
 const hostIp = pattern(
   'HOST_IP',
-  /\b(?<name>(?:VLLM_|SGLANG_)?HOST_IP)['"]?\s*[=:]\s*['"]?(?<address>[\da-fA-F:.]+\w)/,
+  /\b(?<name>(?:VLLM_|SGLANG_)?HOST_IP)['"]?\s{0,60}[=:]\s{0,60}['"]?(?<address>[\da-fA-F:.]{1,200}\w)/,
 );
 
 /** What a rank prints of the addresses that it uses itself. A signature that asks `addressBook` must list these. */

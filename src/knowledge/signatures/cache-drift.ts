@@ -3,7 +3,7 @@ import { type Found, type Match, pattern, type Signature, type View } from './si
 
 const tuning = pattern(
   ['AutoTuner', 'Autotun', 'autotun'],
-  /\[?AutoTuner\]?:? ?Tuning (?<what>[\w:.]+): +(?<percent>\d+)%|(?<begins>[Aa]utotun\w*(?: process)? (?:starts|begins|started|begin)|[Tt]uning (?:from scratch|started)|[Rr]unning (?:FlashInfer )?autotun\w*)|(?<ends>[Aa]utotun\w*(?: process)? (?:ends|completed|done|finished))|(?<cold>(?:0 cache hits|[Cc]ache miss\w*|no (?:cached|cache) \w+|cold cache).*)/,
+  /\[?AutoTuner\]?:? ?Tuning (?<what>[\w:.]{1,200}): +(?<percent>\d{1,20})%|(?<begins>[Aa]utotun\w{0,80}(?: process)? (?:starts|begins|started|begin)|[Tt]uning (?:from scratch|started)|[Rr]unning (?:FlashInfer )?autotun\w{0,80})|(?<ends>[Aa]utotun\w{0,80}(?: process)? (?:ends|completed|done|finished))|(?<cold>(?:0 cache hits|[Cc]ache miss\w{0,80}|no (?:cached|cache) \w{1,80}|cold cache).{0,400})/,
 );
 const hit = pattern(
   [
@@ -16,11 +16,11 @@ const hit = pattern(
     'Loaded autotune',
     'autotune cache',
   ],
-  /(?<![\d.])(?:[1-9]\d* )?(?:[Cc]onfig )?cache hits?\b(?! rate)|[Dd]irectly load the compiled graph|[Ll]oad(?:ed|ing)? (?:\w+ )*(?:from (?:the )?cache|autotune (?:cache|configs?))|[Uu]sing cached/,
+  /(?<![\d.])(?:[1-9]\d{0,20} )?(?:[Cc]onfig )?cache hits?\b(?! rate)|[Dd]irectly load the compiled graph|[Ll]oad(?:ed|ing)? (?:\w{1,80} )*(?:from (?:the )?cache|autotune (?:cache|configs?))|[Uu]sing cached/,
 );
 const compiling = pattern(
   ['Compiling a graph', 'JIT', 'Building', 'building', 'Compiling', 'compiling', 'nvcc'],
-  /^Compiling a graph for|JIT (?:compil|build)\w+|(?:[Cc]ompil|[Bb]uild)ing (?:kernel|extension|module|CUDA|\w+ with nvcc|graph)|DeepGEMM.*(?:[Cc]ompil|warm)|^\[\d+\/\d+\] .*nvcc/,
+  /^Compiling a graph for|JIT (?:compil|build)\w{1,80}|(?:[Cc]ompil|[Bb]uild)ing (?:kernel|extension|module|CUDA|\w{1,80} with nvcc|graph)|DeepGEMM.{0,400}(?:[Cc]ompil|warm)|^\[\d{1,20}\/\d{1,20}\] .{0,400}nvcc/,
 );
 const waits = pattern(
   [
@@ -31,7 +31,7 @@ const waits = pattern(
     'monitored_barrier',
     'timed out',
   ],
-  /No available shared memory broadcast block|Watchdog caught collective|Connection closed by peer|Application timeout caused pair closure|monitored_?[Bb]arrier|(?:barrier|collective|all_?reduce).*timed out/,
+  /No available shared memory broadcast block|Watchdog caught collective|Connection closed by peer|Application timeout caused pair closure|monitored_?[Bb]arrier|(?:barrier|collective|all_?reduce).{0,400}timed out/,
 );
 
 /** One rank tunes or compiles kernels that another has in its cache, and they fall out of step. */

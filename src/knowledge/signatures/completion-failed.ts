@@ -4,15 +4,15 @@ import { type Found, type Match, pattern, type Signature, type View } from './si
 
 const completion = pattern(
   'Got completion',
-  /Got completion (?:with error (?<old>\d+)|from peer (?<peer>\S+?)(?:<\d+>)?,? with (?:error |status=(?:\w+\()?)(?<status>\d+))/,
+  /Got completion (?:with error (?<old>\d{1,20})|from peer (?<peer>\S{1,300}?)(?:<\d{1,20}>)?,? with (?:error |status=(?:\w{1,80}\()?)(?<status>\d{1,20}))/,
 );
 const perftest = pattern(
   ['Completion with error', 'Failed status ', 'ransport retry count exceeded'],
-  /Failed status (?<status>\d+): wr_id|Completion with error at (?:client|server)|[Tt]ransport retry count exceeded/,
+  /Failed status (?<status>\d{1,20}): wr_id|Completion with error at (?:client|server)|[Tt]ransport retry count exceeded/,
 );
 const asynchronous = pattern(
   ['Got async', 'Link is Down', 'Link down', 'NO-CARRIER', 'link is not ready'],
-  /Got async (?:error )?event ?: ?port error|(?:mlx5_core|enp|enP|roce)\S*.*Link (?:is )?[Dd]own|(?:enp|enP)\S+: .*NO-CARRIER/,
+  /Got async (?:error )?event ?: ?port error|(?:mlx5_core|enp|enP|roce)\S{0,300}.{0,400}Link (?:is )?[Dd]own|(?:enp|enP)\S{1,300}: .{0,400}NO-CARRIER/,
 );
 const counters = pattern(
   [
@@ -31,20 +31,20 @@ const counters = pattern(
     'np_cnp_sent',
     'rnr_nak_retry_err',
   ],
-  /\b(?<counter>rx_discards_phy|out_of_sequence|packet_seq_err|local_ack_timeout_err|roce_adp_retrans(?:_to)?|rx_out_of_buffer|[rt]x_prio\d_(?:pause|discards)|np_cnp_sent|rnr_nak_retry_err)['"]?\s*[:=]?\s+(?<count>\d+)|(?<pfc>PFC (?:configuration|enabled)|pfc-enable\w*|Priority trust state)/i,
+  /\b(?<counter>rx_discards_phy|out_of_sequence|packet_seq_err|local_ack_timeout_err|roce_adp_retrans(?:_to)?|rx_out_of_buffer|[rt]x_prio\d_(?:pause|discards)|np_cnp_sent|rnr_nak_retry_err)['"]?\s{0,60}[:=]?\s{1,60}(?<count>\d{1,20})|(?<pfc>PFC (?:configuration|enabled)|pfc-enable\w{0,80}|Priority trust state)/i,
 );
 const pfcOff = pattern(
   ['PFC', 'pfc', 'lossless', 'Lossless', 'trust state', 'ECN'],
-  /(?:PFC|pfc)[\s\w-]*(?:not enabled|disabled|is off|none|lost)|enabled(?:\s+0){8}|trust state:? ?pcp|(?:not|no longer) lossless|lossless.*(?:lost|gone|missing|not configured|reset)|ECN.*(?:disabled|not enabled)/i,
+  /(?:PFC|pfc)[\s\w-]{0,200}(?:not enabled|disabled|is off|none|lost)|enabled(?:\s{1,60}0){8}|trust state:? ?pcp|(?:not|no longer) lossless|lossless.{0,400}(?:lost|gone|missing|not configured|reset)|ECN.{0,400}(?:disabled|not enabled)/i,
 );
 const mtu = pattern(
   ['essage too long', 'Frag needed', 'mtu', 'MTU', 'Mtu'],
-  /[Mm]essage too long,? ?mtu ?[=:]? ?(?<tooLong>\d+)|Frag needed and DF set \(mtu = (?<frag>\d+)\)|\b(?:mtu|MTU|Mtu)\b\s*[:=]?\s*(?<mtu>\d{3,5})\b|active_mtu:\s*(?<active>\d+)/,
+  /[Mm]essage too long,? ?mtu ?[=:]? ?(?<tooLong>\d{1,20})|Frag needed and DF set \(mtu = (?<frag>\d{1,20})\)|\b(?:mtu|MTU|Mtu)\b\s{0,60}[:=]?\s{0,60}(?<mtu>\d{3,5})\b|active_mtu:\s{0,60}(?<active>\d{1,20})/,
 );
 
 const bigPing = pattern(
   ['-M do', '-s 8972', '-s 8000'],
-  /-M do.*-s ?(?<size>\d{4,5})|-s ?(?<size2>89\d\d).*-M do/,
+  /-M do.{0,400}-s ?(?<size>\d{4,5})|-s ?(?<size2>89\d\d).{0,400}-M do/,
 );
 const lost = pattern('packet loss', /\b100% packet loss/);
 

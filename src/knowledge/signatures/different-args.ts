@@ -4,38 +4,41 @@ import { type Found, type Match, pattern, type Signature, type View } from './si
 
 const watchdog = pattern(
   'Watchdog caught collective operation timeout',
-  /Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=(?<sequence>\d+), OpType=(?<operation>\w+), NumelIn=(?<in>\d+), NumelOut=(?<out>\d+)/,
+  /Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=(?<sequence>\d{1,20}), OpType=(?<operation>\w{1,80}), NumelIn=(?<in>\d{1,20}), NumelOut=(?<out>\d{1,20})/,
 );
 const glooSize = pattern(
   ['op.preamble.length', 'op->preamble', 'preamble'],
-  /op(?:\.|->)preamble\.length <= op(?:\.|->)nbytes\. (?<one>\d+) vs (?<two>\d+)/,
+  /op(?:\.|->)preamble\.length <= op(?:\.|->)nbytes\. (?<one>\d{1,20}) vs (?<two>\d{1,20})/,
 );
 const collectives = pattern(
   'mismatch between collectives',
-  /Detected mismatch between collectives on ranks\. (?<what>.*)$/,
+  /Detected mismatch between collectives on ranks\. (?<what>.{0,400})$/,
 );
 const truncated = pattern(
   'Message truncated',
-  /Message truncated ?: received (?<got>\d+) bytes instead of (?<wanted>\d+)/,
+  /Message truncated ?: received (?<got>\d{1,20}) bytes instead of (?<wanted>\d{1,20})/,
 );
 const count = pattern(
   ['mismatch in rank count', 'World size', 'world size', 'world_size'],
-  /mismatch in rank count from procs (?<one>\d+) : (?<two>\d+)|[Ww]orld ?size (?:mismatch|differs|\(?\d+\)? (?:does not|!=))|expected world_size \d+/,
+  /mismatch in rank count from procs (?<one>\d{1,20}) : (?<two>\d{1,20})|[Ww]orld ?size (?:mismatch|differs|\(?\d{1,20}\)? (?:does not|!=))|expected world_size \d{1,20}/,
 );
 const config = pattern(
   ['onfiguration mismatch', 'onfig mismatch', 'config hash', 'identical configuration', 'parallel config'],
-  /[Cc]onfig(?:uration)? (?:hash )?mismatch|must have (?:the same|identical) config\w*|config hash \S+ (?:differs|does not match|!=)|parallel config\w* (?:differ|mismatch)/,
+  /[Cc]onfig(?:uration)? (?:hash )?mismatch|must have (?:the same|identical) config\w{0,80}|config hash \S{1,300} (?:differs|does not match|!=)|parallel config\w{0,80} (?:differ|mismatch)/,
 );
-const worlds = pattern('world_size=', /^world_size=(?<world>\d+) rank=\d+ .*distributed_init_method=/);
+const worlds = pattern(
+  'world_size=',
+  /^world_size=(?<world>\d{1,20}) rank=\d{1,20} .{0,400}distributed_init_method=/,
+);
 const batched = pattern(
   'max_num_batched_tokens',
-  /max_num_batched_tokens['"]?[=:] ?(?<max_num_batched_tokens>\d+)/,
+  /max_num_batched_tokens['"]?[=:] ?(?<max_num_batched_tokens>\d{1,20})/,
 );
 const vllmArgs = pattern('non-default args', /^non-default args: (?<args>\{.*)$/);
 const sglangArgs = pattern('server_args=', /^server_args=(?:ServerArgs\()?(?<args>.*)$/);
 const commands = pattern(
   ['--tensor-parallel-size', '--tp', '-tp '],
-  /(?:vllm serve|sglang|launch_server|api_server).*--/,
+  /(?:vllm serve|sglang|launch_server|api_server).{0,400}--/,
 );
 const engineConfig = pattern(
   'LLM engine (v',

@@ -14,9 +14,9 @@ const collision = pattern(
     'DAD failed',
     'ACD',
   ],
-  /[Dd]uplicate (?:IP ?v?\d? )?address(?: detected)?(?:.*?(?<address>\d+\.\d+\.\d+\.\d+))?|(?:IP|address) conflict|already in use by host|DAD failed|ACD.*conflict/,
+  /[Dd]uplicate (?:IP ?v?\d? )?address(?: detected)?(?:.{0,400}?(?<address>\d{1,20}\.\d{1,20}\.\d{1,20}\.\d{1,20}))?|(?:IP|address) conflict|already in use by host|DAD failed|ACD.{0,400}conflict/,
 );
-const launch = pattern(['HOST_IP'], /-e (?<name>(?:VLLM_|SGLANG_)?HOST_IP)=(?<address>[\d.a-fA-F:]+)/);
+const launch = pattern(['HOST_IP'], /-e (?<name>(?:VLLM_|SGLANG_)?HOST_IP)=(?<address>[\d.a-fA-F:]{1,200})/);
 
 /** Several nodes present themselves under one address. */
 export const duplicateHostIp: Signature = {

@@ -3,20 +3,20 @@ import { type Found, type Match, pattern, type Signature, type View } from './si
 
 const world = pattern(
   'distributed_init_method=',
-  /^world_size=(?<world>\d+) rank=(?<rank>\d+) .*distributed_init_method=/,
+  /^world_size=(?<world>\d{1,20}) rank=(?<rank>\d{1,20}) .{0,400}distributed_init_method=/,
 );
 const nodeRank = pattern(
   ['node_rank', 'node-rank', 'node rank', 'NODE_RANK'],
-  /\b(?:from node_rank |node[_ -]rank['"]?\s*[=: ]\s*['"]?|NODE_RANK=)(?<rank>\d+)\b/,
+  /\b(?:from node_rank |node[_ -]rank['"]?\s{0,60}[=: ]\s{0,60}['"]?|NODE_RANK=)(?<rank>\d{1,20})\b/,
 );
 const sglangRank = pattern('Init torch distributed begin', /^Init torch distributed begin/);
 const checkedIn = pattern(
   'already checked in',
-  /[Bb]ootstrap ?[Rr]oot ?: rank (?<rank>\d+) of (?<world>\d+) ranks? (?:has )?already checked in|rank (?<rank2>\d+) of \d+ (?:ranks )?has already checked in/,
+  /[Bb]ootstrap ?[Rr]oot ?: rank (?<rank>\d{1,20}) of (?<world>\d{1,20}) ranks? (?:has )?already checked in|rank (?<rank2>\d{1,20}) of \d{1,20} (?:ranks )?has already checked in/,
 );
 const torch = pattern(
   ['uplicate rank', 'rank already', 'same rank'],
-  /[Dd]uplicate (?:global )?rank (?<rank>\d+)?|rank (?<rank2>\d+) (?:is |was )?already (?:taken|registered|joined)|same rank/,
+  /[Dd]uplicate (?:global )?rank (?<rank>\d{1,20})?|rank (?<rank2>\d{1,20}) (?:is |was )?already (?:taken|registered|joined)|same rank/,
 );
 
 /** Two nodes were started under the same rank: each waits for one that never comes. */

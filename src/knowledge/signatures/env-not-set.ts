@@ -4,11 +4,11 @@ import { type Found, type Match, pattern, type Signature, type View } from './si
 
 const expected = pattern(
   ['expected, but not set', "KeyError: '"],
-  /environment variable (?<name>[A-Z][A-Z0-9_]+) expected, but not set|KeyError: '(?<name2>(?:MASTER_(?:ADDR|PORT)|(?:LOCAL_)?RANK|WORLD_SIZE|(?:NCCL|GLOO|VLLM|SGLANG|RAY|HEAD|NODE|UCX)_?[A-Z0-9_]*))'/,
+  /environment variable (?<name>[A-Z][A-Z0-9_]{1,200}) expected, but not set|KeyError: '(?<name2>(?:MASTER_(?:ADDR|PORT)|(?:LOCAL_)?RANK|WORLD_SIZE|(?:NCCL|GLOO|VLLM|SGLANG|RAY|HEAD|NODE|UCX)_?[A-Z0-9_]{0,200}))'/,
 );
 const unset = pattern(
   ['is not set', 'not set', 'unset', 'is empty', 'unbound variable', 'parameter null'],
-  /(?:^|[^A-Z_])(?<name>(?:NCCL|GLOO|TP|VLLM|SGLANG|SGL|UCX|RAY|MASTER|HEAD|NODE|OMPI|MAX|CUDA|TORCH|TRITON|FLASHINFER)_?[A-Z0-9_]+)['"]?:? (?:environment variable )?(?:is |was )?(?:not set|unset|empty|missing|unbound variable)|^(?:\S+: )*(?:line \d+: )?(?<name2>[A-Z][A-Z0-9_]{3,}): (?:unbound variable|parameter null or not set)/,
+  /(?:^|[^A-Z_])(?<name>(?:NCCL|GLOO|TP|VLLM|SGLANG|SGL|UCX|RAY|MASTER|HEAD|NODE|OMPI|MAX|CUDA|TORCH|TRITON|FLASHINFER)_?[A-Z0-9_]{1,200})['"]?:? (?:environment variable )?(?:is |was )?(?:not set|unset|empty|missing|unbound variable)|^(?:\S{1,300}: )*(?:line \d{1,20}: )?(?<name2>[A-Z][A-Z0-9_]{3,}): (?:unbound variable|parameter null or not set)/,
 );
 const empty = pattern(
   ['_IFNAME=', '_HOST_IP=', '_IB_HCA=', 'MASTER_ADDR=', '_IB_GID_INDEX='],
@@ -16,7 +16,7 @@ const empty = pattern(
 );
 const exported = pattern(
   ['export ', '+ export', 'docker exec', 'docker run'],
-  /(?:^|\+ )export (?<name>(?:NCCL|GLOO|TP|UCX)_[A-Z_]+|(?:VLLM|SGLANG)_HOST_IP)=(?<value>\S+)/,
+  /(?:^|\+ )export (?<name>(?:NCCL|GLOO|TP|UCX)_[A-Z_]{1,200}|(?:VLLM|SGLANG)_HOST_IP)=(?<value>\S{1,300})/,
 );
 const copied = pattern(
   [
@@ -25,9 +25,9 @@ const copied = pattern(
     'Copying the following',
     'environment variables from the current environment to',
   ],
-  /(?:[Cc]opying|[Cc]opied|[Pp]assing) (?:the following )?environment variables (?:to workers|from the current environment to \w+)?:? ?(?<names>\[.*\])/,
+  /(?:[Cc]opying|[Cc]opied|[Pp]assing) (?:the following )?environment variables (?:to workers|from the current environment to \w{1,80})?:? ?(?<names>\[.{0,400}\])/,
 );
-const ncclSet = pattern('set by environment to', /(?<name>NCCL_[A-Z_]+) set by environment to/);
+const ncclSet = pattern('set by environment to', /(?<name>NCCL_[A-Z_]{1,200}) set by environment to/);
 const glooFails = pattern(
   ['connectFullMesh failed', 'Unable to resolve hostname to a (local)'],
   /connectFullMesh failed|Unable to resolve hostname to a \(local\) address/,

@@ -12,11 +12,11 @@ const broken = pattern(
     'graph capture',
     'capture mode',
   ],
-  /CUDA error: an illegal memory access|Cuda failure (?:\d+ )?'an illegal memory access|(?:operation not permitted|would make the legacy stream depend|not permitted) .*captur|operation failed due to a previous error during capture|cudaErrorStreamCapture\w+|STREAM_CAPTURE_\w+|operation would make the legacy stream depend on a capturing/,
+  /CUDA error: an illegal memory access|Cuda failure (?:\d{1,20} )?'an illegal memory access|(?:operation not permitted|would make the legacy stream depend|not permitted) .{0,400}captur|operation failed due to a previous error during capture|cudaErrorStreamCapture\w{1,80}|STREAM_CAPTURE_\w{1,80}|operation would make the legacy stream depend on a capturing/,
 );
 const capturing = pattern(
   ['Capturing CUDA graphs', 'Capturing batches', 'Capture', 'capture_model', 'graph_capture'],
-  /^Capturing (?:CUDA graphs|batches|num tokens)|^Capture (?:\w+ )*(?:cuda|CUDA) graph begin|in (?:capture_model|graph_capture|capture_one_batch_size)\b/,
+  /^Capturing (?:CUDA graphs|batches|num tokens)|^Capture (?:\w{1,80} )*(?:cuda|CUDA) graph begin|in (?:capture_model|graph_capture|capture_one_batch_size)\b/,
 );
 const clocks = pattern(['MHz'], /\b(?<mhz>\d{3,4}) ?MHz/);
 const captureWords = /captur/i;

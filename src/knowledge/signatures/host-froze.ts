@@ -20,7 +20,7 @@ const gone = pattern(
     'power cycle',
     'power-cycle',
   ],
-  /ssh: connect to host \S+ port \d+: (?:No route to host|Connection timed out|Host is down)|client_loop: send disconnect|timed out during banner exchange|lost communication with a remote daemon|Timeout, server \S+ not responding|Destination Host Unreachable|100% packet loss|\b(?:host|node|box|machine|spark\S*)\b.*(?:unresponsive|not responding|stopped answering|froze|hung)|[Nn]ode .*marked dead|power[- ]cycled?/,
+  /ssh: connect to host \S{1,300} port \d{1,20}: (?:No route to host|Connection timed out|Host is down)|client_loop: send disconnect|timed out during banner exchange|lost communication with a remote daemon|Timeout, server \S{1,300} not responding|Destination Host Unreachable|100% packet loss|\b(?:host|node|box|machine|spark\S{0,300})\b.{0,400}(?:unresponsive|not responding|stopped answering|froze|hung)|[Nn]ode .{0,400}marked dead|power[- ]cycled?/,
 );
 const seized = pattern(
   [
@@ -37,7 +37,7 @@ const seized = pattern(
     'full avg10',
     'allocation stall',
   ],
-  /soft lockup|blocked for more than \d+ seconds|rcu_\w+ (?:self-)?detected (?:expedited )?stalls?|page allocation (?:failure|stalls)|[Uu]nder memory pressure|workqueue lockup|full avg10=(?:[4-9]\d|100)/,
+  /soft lockup|blocked for more than \d{1,20} seconds|rcu_\w{1,80} (?:self-)?detected (?:expedited )?stalls?|page allocation (?:failure|stalls)|[Uu]nder memory pressure|workqueue lockup|full avg10=(?:[4-9]\d|100)/,
 );
 const anewBoot = pattern(
   ['-- Boot ', '-- Reboot --', 'uncleanly shut down', 'Linux version '],

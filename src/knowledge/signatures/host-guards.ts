@@ -10,11 +10,11 @@ const ray = pattern(
     'memory usage threshold',
     'NODE_OUT_OF_MEMORY',
   ],
-  /(?<count>\d+) Workers? \(tasks \/ actors\) killed due to memory pressure|killed due to the node running low on memory|ray\.exceptions\.OutOfMemoryError|Memory on the node \(IP: (?<ip>[\d.a-fA-F:]+)|memory usage above threshold|exceeds the memory usage threshold|NODE_OUT_OF_MEMORY|[Kk]illing (?:a |the )?worker.*memory (?:monitor|pressure|usage)/,
+  /(?<count>\d{1,20}) Workers? \(tasks \/ actors\) killed due to memory pressure|killed due to the node running low on memory|ray\.exceptions\.OutOfMemoryError|Memory on the node \(IP: (?<ip>[\d.a-fA-F:]{1,200})|memory usage above threshold|exceeds the memory usage threshold|NODE_OUT_OF_MEMORY|[Kk]illing (?:a |the )?worker.{0,400}memory (?:monitor|pressure|usage)/,
 );
 const rayNode = pattern(
   ['(ID: ', '(IP: '],
-  /\b(?:on|at) (?:the )?node \((?:ID: \w+, )?IP: (?<ip>[\d.a-fA-F:]+)/,
+  /\b(?:on|at) (?:the )?node \((?:ID: \w{1,80}, )?IP: (?<ip>[\d.a-fA-F:]{1,200})/,
 );
 const daemon = pattern(
   [
@@ -31,11 +31,11 @@ const daemon = pattern(
     'memory watchdog',
     'oom guard',
   ],
-  /(?:earlyoom|nohang|bustd)\S*?(?:\[\d+\])?: .*(?:[Ss]ending SIG|low memory|Implement|killed|sent SIG|process exited)|systemd-oomd(?:\[\d+\])?: .*[Kk]illed|systemd-oomd killed (?<count>\d+)|killed by systemd-oomd|(?:oom|mem|memory)[ -]?(?:guard|watchdog)\S*?:? .*(?:[Kk]ill|SIG(?:TERM|KILL)|stopp|terminat)/i,
+  /(?:earlyoom|nohang|bustd)\S{0,300}?(?:\[\d{1,20}\])?: .{0,400}(?:[Ss]ending SIG|low memory|Implement|killed|sent SIG|process exited)|systemd-oomd(?:\[\d{1,20}\])?: .{0,400}[Kk]illed|systemd-oomd killed (?<count>\d{1,20})|killed by systemd-oomd|(?:oom|mem|memory)[ -]?(?:guard|watchdog)\S{0,300}?:? .{0,400}(?:[Kk]ill|SIG(?:TERM|KILL)|stopp|terminat)/i,
 );
 const swept = pattern(
   'sending SIG',
-  /sending SIG(?<signal>TERM|KILL) to process (?<pid>\d+)(?: uid \d+)? "?(?<name>[^":]+)/,
+  /sending SIG(?<signal>TERM|KILL) to process (?<pid>\d{1,20})(?: uid \d{1,20})? "?(?<name>[^":]{1,200})/,
 );
 
 /** Ray's own watch over a node's memory ended a worker; it counts page cache as used. */

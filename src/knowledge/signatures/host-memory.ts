@@ -12,12 +12,12 @@ const kernel = pattern(
     'OOM killer',
     'cgroup out of memory',
   ],
-  /(?:Out of memory|Memory cgroup out of memory)[^:]*: Killed process (?<pid>\d+)(?: \((?<name>[^)]+)\))?|oom-kill:.*task=(?<task>[^,]+),pid=(?<pid2>\d+)|oom_reaper: reaped process (?<pid3>\d+) \((?<name3>[^)]+)\)|invoked oom-killer|"?OOMKilled"?(?:: ?true|\b(?!\}|.*false))|killed by the OOM killer|Failed with result 'oom-kill'|Memory cgroup out of memory|(?:by|from) the (?:kernel(?:'s)? )?OOM killer/,
+  /(?:Out of memory|Memory cgroup out of memory)[^:]{0,200}: Killed process (?<pid>\d{1,20})(?: \((?<name>[^)]{1,200})\))?|oom-kill:.{0,400}task=(?<task>[^,]{1,200}),pid=(?<pid2>\d{1,20})|oom_reaper: reaped process (?<pid3>\d{1,20}) \((?<name3>[^)]{1,200})\)|invoked oom-killer|"?OOMKilled"?(?:: ?true|\b(?!\}|.{0,400}false))|killed by the OOM killer|Failed with result 'oom-kill'|Memory cgroup out of memory|(?:by|from) the (?:kernel(?:'s)? )?OOM killer/,
 );
 
 /** Names of programs that compile kernels. */
 const COMPILERS =
-  /^(?:cicc|cc1plus|cc1|nvcc|ptxas|cudafe\+\+|ninja|ld|as|g\+\+|c\+\+|clang\S*|nvlink|fatbinary)$/;
+  /^(?:cicc|cc1plus|cc1|nvcc|ptxas|cudafe\+\+|ninja|ld|as|g\+\+|c\+\+|clang\S{0,300}|nvlink|fatbinary)$/;
 
 /** A kernel's line about memory that ran out. A signature that asks `victimOf` lists it. */
 export const KERNEL_OOM: Pattern = kernel;

@@ -17,13 +17,16 @@ const compilerEnded = pattern(
     'Error 137',
     'signal: 9',
   ],
-  /'?(?<tool>\w+\+*)'? died (?:due to|with) signal 9|Killed signal terminated program (?<tool2>\S+)|internal compiler error: Killed \(program (?<tool3>[^)]+)\)|(?<tool4>ld|collect2).* terminated with signal 9|FAILED: ?\[code=(?:137|-9)\]|(?:cc1plus|cicc|ptxas|nvcc).*out of memory allocating|virtual memory exhausted: Cannot allocate memory|LLVM ERROR: out of memory|(?:ninja|make)\S*:.*(?:Error 137|returned 137)|\b(?:nvcc|rustc|cicc)\b.*signal: 9/,
+  /'?(?<tool>\w{1,80}\+*)'? died (?:due to|with) signal 9|Killed signal terminated program (?<tool2>\S{1,300})|internal compiler error: Killed \(program (?<tool3>[^)]{1,200})\)|(?<tool4>ld|collect2).{0,400} terminated with signal 9|FAILED: ?\[code=(?:137|-9)\]|(?:cc1plus|cicc|ptxas|nvcc).{0,400}out of memory allocating|virtual memory exhausted: Cannot allocate memory|LLVM ERROR: out of memory|(?:ninja|make)\S{0,300}:.{0,400}(?:Error 137|returned 137)|\b(?:nvcc|rustc|cicc)\b.{0,400}signal: 9/,
 );
 const building = pattern(
   ['ninja: build stopped', 'Ninja build failed', 'Error building extension', 'nvcc -', '/nvcc ', 'bin/nvcc'],
-  /ninja: build stopped|Ninja build failed|Error building extension|^\[(?<done>\d+)\/(?<all>\d+)\] .*(?:nvcc|c\+\+|g\+\+)/,
+  /ninja: build stopped|Ninja build failed|Error building extension|^\[(?<done>\d{1,20})\/(?<all>\d{1,20})\] .{0,400}(?:nvcc|c\+\+|g\+\+)/,
 );
-const jobs = pattern(['MAX_JOBS', 'ninja -'], /MAX_JOBS(?:=| )(?<jobs>\d+)|ninja .*-j ?(?<j>\d+)/);
+const jobs = pattern(
+  ['MAX_JOBS', 'ninja -'],
+  /MAX_JOBS(?:=| )(?<jobs>\d{1,20})|ninja .{0,400}-j ?(?<j>\d{1,20})/,
+);
 
 /** As many compilers as there are cores took the memory that the weights left. */
 export const jitMemory: Signature = {

@@ -15,7 +15,7 @@ const killed = pattern(
     'signal: 9',
     'Killed',
   ],
-  /exit ?code ?:? ?-9\b|(?:died|killed|terminated|exited|ended).*(?:SIGKILL|signal:? 9\b)|^(?:\S+: )?(?:line \d+: +\d+ )?Killed\b(?!.*due to)/,
+  /exit ?code ?:? ?-9\b|(?:died|killed|terminated|exited|ended).{0,400}(?:SIGKILL|signal:? 9\b)|^(?:\S{1,300}: )?(?:line \d{1,20}: +\d{1,20} )?Killed\b(?!.{0,400}due to)/,
 );
 const exited137 = pattern(
   ['137'],

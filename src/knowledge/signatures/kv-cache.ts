@@ -5,21 +5,24 @@ import { type Found, type Match, pattern, type Signature, type View } from './si
 
 const tooLong = pattern(
   'KV cache is needed, which is larger than',
-  /max seq len \((?<context>\d+)\),\s*\(?(?<need>[\d.]+) GiB KV cache is needed, which is larger than the available KV cache memory \((?<have>-?[\d.]+) GiB\)/,
+  /max seq len \((?<context>\d{1,20})\),\s{0,60}\(?(?<need>[\d.]{1,200}) GiB KV cache is needed, which is larger than the available KV cache memory \((?<have>-?[\d.]{1,200}) GiB\)/,
 );
 const tooLongOld = pattern(
   'tokens that can be stored in KV cache',
-  /max seq len \((?<context>\d+)\) is larger than the maximum number of tokens that can be stored in KV cache \((?<tokens>\d+)\)/,
+  /max seq len \((?<context>\d{1,20})\) is larger than the maximum number of tokens that can be stored in KV cache \((?<tokens>\d{1,20})\)/,
 );
 const estimate = pattern(
   'estimated maximum model length is',
-  /estimated maximum model length is (?<tokens>\d+)/,
+  /estimated maximum model length is (?<tokens>\d{1,20})/,
 );
 const noBlocks = pattern(
   'No available memory for the cache blocks',
   /No available memory for the cache blocks/,
 );
-const available = pattern('Available KV cache memory', /Available KV cache memory: (?<gib>-?[\d.]+) GiB/);
+const available = pattern(
+  'Available KV cache memory',
+  /Available KV cache memory: (?<gib>-?[\d.]{1,200}) GiB/,
+);
 const sglangNone = pattern(
   [
     'Not enough memory. Please try',
@@ -31,21 +34,21 @@ const sglangNone = pattern(
     'pool size must be',
     'kv_cache size',
   ],
-  /Not enough memory\. Please try (?:to increase|increasing) --mem-fraction-static|Loaded weights leave no GPU memory|Not enough GPU memory for hybrid|max_total_num_tokens?\b[^\d\n]*(?:<= ?0|is not positive|must be positive|=-\d|= ?0\b)|(?:KV|kv_cache|KV cache) pool size[^\d\n]*(?:<= ?0|not positive|negative|must be positive|-\d)/,
+  /Not enough memory\. Please try (?:to increase|increasing) --mem-fraction-static|Loaded weights leave no GPU memory|Not enough GPU memory for hybrid|max_total_num_tokens?\b[^\d\n]{0,200}(?:<= ?0|is not positive|must be positive|=-\d|= ?0\b)|(?:KV|kv_cache|KV cache) pool size[^\d\n]{0,200}(?:<= ?0|not positive|negative|must be positive|-\d)/,
 );
 /** vLLM's account of its profile: V0 and early V1 in one sentence, later ones at DEBUG. */
 const account = pattern(
   ['non_torch_memory takes', 'non-torch forward increase memory'],
-  /total_gpu_memory \((?<total>[\d.]+) ?GiB\) x gpu_memory_utilization \((?<share>[\d.]+)\) = (?<budget>[\d.]+) ?GiB; model weights take (?<weights>[\d.]+) ?GiB; non_torch_memory takes (?<other>-?[\d.]+) ?GiB|non-torch forward increase memory: (?<other2>-?[\d.]+) ?GiB; weights memory: (?<weights2>[\d.]+) ?GiB/,
+  /total_gpu_memory \((?<total>[\d.]{1,200}) ?GiB\) x gpu_memory_utilization \((?<share>[\d.]{1,200})\) = (?<budget>[\d.]{1,200}) ?GiB; model weights take (?<weights>[\d.]{1,200}) ?GiB; non_torch_memory takes (?<other>-?[\d.]{1,200}) ?GiB|non-torch forward increase memory: (?<other2>-?[\d.]{1,200}) ?GiB; weights memory: (?<weights2>[\d.]{1,200}) ?GiB/,
 );
-const weights = pattern('Model loading took', /^Model loading took (?<gib>[\d.]+) GiB/);
+const weights = pattern('Model loading took', /^Model loading took (?<gib>[\d.]{1,200}) GiB/);
 const share = pattern(
   ['gpu_memory_utilization', '--gpu-memory-utilization'],
-  /gpu[_-]memory[_-]utilization['"]?\s*[=: ]\s*['"]?(?<share>0?\.\d+|1\.0)/,
+  /gpu[_-]memory[_-]utilization['"]?\s{0,60}[=: ]\s{0,60}['"]?(?<share>0?\.\d{1,20}|1\.0)/,
 );
 const capacity = pattern(
   ['total capacity of', 'GiB) on startup', 'Initial free memory'],
-  /total capacity of (?<total>[\d.]+) GiB|\/(?<total2>[\d.]+) GiB\) on startup/,
+  /total capacity of (?<total>[\d.]{1,200}) GiB|\/(?<total2>[\d.]{1,200}) GiB\) on startup/,
 );
 
 /** What a context, NCCL and workspaces take outside torch; more than this is somebody else's. */

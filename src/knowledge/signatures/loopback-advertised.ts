@@ -7,7 +7,7 @@ import { type Found, type Match, pattern, type Signature, type View } from './si
 
 const refused = pattern(
   ['remote=[127.', 'remote=[::1]', 'remote=[::ffff:127.'],
-  /(?:gloo|Gloo|connectFullMesh|failed to connect).*?remote=\[(?<address>[0-9a-fA-F.:]+)\]:(?<port>\d+)/,
+  /(?:gloo|Gloo|connectFullMesh|failed to connect).{0,400}?remote=\[(?<address>[0-9a-fA-F.:]{1,200})\]:(?<port>\d{1,20})/,
 );
 const fallback = pattern(
   'Unable to resolve hostname to a (local) address',
@@ -16,11 +16,11 @@ const fallback = pattern(
 
 const ncclLo = pattern(
   ':127.',
-  /(?:Bootstrap ?: ?Using|NET\/Socket ?: Using|; OOB) (?:\[\d+\])?lo:(?<address>127\.[\d.]+)</,
+  /(?:Bootstrap ?: ?Using|NET\/Socket ?: Using|; OOB) (?:\[\d{1,20}\])?lo:(?<address>127\.[\d.]{1,200})</,
 );
 const hostsLine = pattern(
   ['127.0.1.1', '127.0.0.1', '127.0.0.53'],
-  /^(?:\S+: ?)?(?<address>127\.[\d.]+)\s+(?:STREAM\s+)?(?<name>(?!localhost)[A-Za-z][\w.-]*)\s*(?:#.*)?$|\b(?<name2>[A-Za-z][\w.-]*) (?:resolves to|resolved to|->|→) (?<address2>127\.[\d.]+)/,
+  /^(?:\S{1,300}: ?)?(?<address>127\.[\d.]{1,200})\s{1,60}(?:STREAM\s{1,60})?(?<name>(?!localhost)[A-Za-z][\w.-]{0,200})\s{0,60}(?:#.{0,400})?$|\b(?<name2>[A-Za-z][\w.-]{0,200}) (?:resolves to|resolved to|->|→) (?<address2>127\.[\d.]{1,200})/,
 );
 const waits = pattern(
   ['waiting for clients', 'connectFullMesh failed', 'while trying to connect to', 'failed to connect'],
@@ -28,7 +28,7 @@ const waits = pattern(
 );
 const queue = pattern(
   'mq_connect_ip=',
-  /^DP group leader: .*mq_connect_ip=(?<address>127\.[\d.]+|::1|localhost)\b.*world_size=(?<world>\d+)/,
+  /^DP group leader: .{0,400}mq_connect_ip=(?<address>127\.[\d.]{1,200}|::1|localhost)\b.{0,400}world_size=(?<world>\d{1,20})/,
 );
 
 /** Gloo tells its peers the address that the host's own name resolves to, and that is 127.x there. */

@@ -17,11 +17,11 @@ import { type Found, type Match, pattern, type Signature, type View } from './si
 
 const captureFailed = pattern(
   ['Capture cuda graph failed', 'Capture CUDA graph failed'],
-  /Capture (?:cuda|CUDA) graph failed: .*out of memory/i,
+  /Capture (?:cuda|CUDA) graph failed: .{0,400}out of memory/i,
 );
 const sampler = pattern(
   'when warming up sampler with',
-  /out of memory occurred when warming up (?:sampler|pooler) with (?<count>\d+) dummy requests/,
+  /out of memory occurred when warming up (?:sampler|pooler) with (?<count>\d{1,20}) dummy requests/,
 );
 const capturing = pattern(
   [

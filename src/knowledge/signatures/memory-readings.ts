@@ -5,40 +5,43 @@ const GIB = 2 ** 30;
 /** "Mem:  121Gi  14Gi  3.2Gi  90Mi  104Gi  106Gi", a row of `free` in whatever unit. */
 const freeRow = pattern(
   'Mem:',
-  /^\s*(?:\S+ )?Mem:\s+(?<total>[\d.]+)(?<t>[KMGT]?i?B?)\s+(?<used>[\d.]+)(?<u>[KMGT]?i?B?)\s+(?<free>[\d.]+)(?<f>[KMGT]?i?B?)\s+[\d.]+[KMGT]?i?B?\s+(?<cache>[\d.]+)(?<c>[KMGT]?i?B?)\s+(?<available>[\d.]+)(?<a>[KMGT]?i?B?)/,
+  /^\s{0,60}(?:\S{1,300} )?Mem:\s{1,60}(?<total>[\d.]{1,200})(?<t>[KMGT]?i?B?)\s{1,60}(?<used>[\d.]{1,200})(?<u>[KMGT]?i?B?)\s{1,60}(?<free>[\d.]{1,200})(?<f>[KMGT]?i?B?)\s{1,60}[\d.]{1,200}[KMGT]?i?B?\s{1,60}(?<cache>[\d.]{1,200})(?<c>[KMGT]?i?B?)\s{1,60}(?<available>[\d.]{1,200})(?<a>[KMGT]?i?B?)/,
 );
 /** A line of /proc/meminfo, or a watcher's word in the same names. */
 const meminfo = pattern(
   ['MemTotal', 'MemFree', 'MemAvailable', 'Cached', 'CmaFree', 'SwapFree'],
-  /\b(?<key>MemTotal|MemFree|MemAvailable|Cached|SwapFree)\b['"]?\s*(?:[:=]|is|was|at)?\s*(?<size>[\d.]+)\s*(?<unit>kB|KiB|MB|MiB|GB|GiB|Gi|G)\b/,
+  /\b(?<key>MemTotal|MemFree|MemAvailable|Cached|SwapFree)\b['"]?\s{0,60}(?:[:=]|is|was|at)?\s{0,60}(?<size>[\d.]{1,200})\s{0,60}(?<unit>kB|KiB|MB|MiB|GB|GiB|Gi|G)\b/,
 );
 /** "page cache: 96.2 GiB", "buff/cache 104G" in prose. */
 const cacheWord = pattern(
   ['age cache', 'pagecache', 'buff/cache', 'buffers/cache', 'file cache'],
-  /(?:\b[Pp]age ?cache|buff(?:er)?s?\/cache|\bfile cache)\b[^\d\n]{0,24}(?<size>\d[\d.]*)\s*(?<unit>GiB|GB|Gi|G|MiB|MB)\b|(?<size2>\d[\d.]*)\s*(?<unit2>GiB|GB|Gi|G)\b (?:of |in |is |are )?(?:clean )?(?:page ?cache|buff\/cache|file cache)/,
+  /(?:\b[Pp]age ?cache|buff(?:er)?s?\/cache|\bfile cache)\b[^\d\n]{0,24}(?<size>\d[\d.]{0,200})\s{0,60}(?<unit>GiB|GB|Gi|G|MiB|MB)\b|(?<size2>\d[\d.]{0,200})\s{0,60}(?<unit2>GiB|GB|Gi|G)\b (?:of |in |is |are )?(?:clean )?(?:page ?cache|buff\/cache|file cache)/,
 );
 /** "61.2 GiB available", "available memory: 61 GiB". */
 const availableWord = pattern(
   ['vailable memory', 'iB available', 'GB available', 'emory available'],
-  /\b(?<size>\d[\d.]*) ?(?<unit>GiB|GB|MiB) (?:of memory )?(?:is |are )?available\b|(?:[Aa]vailable memory|[Mm]emory available)(?: is| now)?[:= ]+(?<size2>\d[\d.]*) ?(?<unit2>GiB|GB|Gi|G|MiB)\b/,
+  /\b(?<size>\d[\d.]{0,200}) ?(?<unit>GiB|GB|MiB) (?:of memory )?(?:is |are )?available\b|(?:[Aa]vailable memory|[Mm]emory available)(?: is| now)?[:= ]{1,200}(?<size2>\d[\d.]{0,200}) ?(?<unit2>GiB|GB|Gi|G|MiB)\b/,
 );
 /** A row of nvidia-smi's process table. */
 const row = pattern(
   'MiB |',
-  /^\|\s+\d+\s+\S+\s+\S+\s+(?<pid>\d+)\s+[CG+]+\s+(?<name>\S.*?)\s+(?<mib>\d+)MiB \|\s*$/,
+  /^\|\s{1,60}\d{1,20}\s{1,60}\S{1,300}\s{1,60}\S{1,300}\s{1,60}(?<pid>\d{1,20})\s{1,60}[CG+]{1,200}\s{1,60}(?<name>\S.{0,400}?)\s{1,60}(?<mib>\d{1,20})MiB \|\s{0,60}$/,
 );
 /** A row of nvidia-smi --query-compute-apps: "7741, VLLM::EngineCore, 104277 MiB", or with the size in the middle. */
 const csvRow = pattern(
   ' MiB',
-  /^(?:GPU-[\w-]+, ?)?(?<pid>\d+), ?(?:(?<name>[^,]+), ?(?<mib>\d+) MiB|(?<mib2>\d+) MiB, ?(?<name2>\S.*))$/,
+  /^(?:GPU-[\w-]{1,200}, ?)?(?<pid>\d{1,20}), ?(?:(?<name>[^,]{1,200}), ?(?<mib>\d{1,20}) MiB|(?<mib2>\d{1,20}) MiB, ?(?<name2>\S.{0,400}))$/,
 );
 const noProcess = pattern('No running processes found', /No running processes found/);
-const namedPid = pattern(' memory in use', /Process (?<pid>\d+) has (?<gib>[\d.]+) GiB memory in use/);
+const namedPid = pattern(
+  ' memory in use',
+  /Process (?<pid>\d{1,20}) has (?<gib>[\d.]{1,200}) GiB memory in use/,
+);
 const reserve = pattern(
   ['min_free_kbytes', 'watermark_scale_factor'],
-  /min_free_kbytes['"]?\s*[=:]?\s*(?:is |set to |raised to )?(?<kib>\d+)|watermark_scale_factor['"]?\s*[=:]?\s*(?<scale>\d+)/,
+  /min_free_kbytes['"]?\s{0,60}[=:]?\s{0,60}(?:is |set to |raised to )?(?<kib>\d{1,20})|watermark_scale_factor['"]?\s{0,60}[=:]?\s{0,60}(?<scale>\d{1,20})/,
 );
-const zone = pattern(' min:', /\bfree:\d+kB .*\bmin:(?<kib>\d+)kB\b/);
+const zone = pattern(' min:', /\bfree:\d{1,20}kB .{0,400}\bmin:(?<kib>\d{1,20})kB\b/);
 const driver = pattern(
   [
     'Driver Version',
@@ -51,11 +54,11 @@ const driver = pattern(
     'KMD Version',
     'Kernel Module',
   ],
-  /(?:Driver Version ?:|KMD Version ?:|NVRM version:.*?Kernel Module|Kernel Module for \w+|\bdriver(?:[ _-]version)?['"]?\s*[:=]?)\s*['"]?(?<driver>\d{3}\.\d{2,3}(?:\.\d+)?)/i,
+  /(?:Driver Version ?:|KMD Version ?:|NVRM version:.{0,400}?Kernel Module|Kernel Module for \w{1,80}|\bdriver(?:[ _-]version)?['"]?\s{0,60}[:=]?)\s{0,60}['"]?(?<driver>\d{3}\.\d{2,3}(?:\.\d{1,20})?)/i,
 );
 const driverChange = pattern(
   ['nvidia-driver-', 'nvidia-dkms', 'nvidia-kernel', 'linux-modules-nvidia'],
-  /(?:Upgrade|Unpacking|Setting up|Install|upgraded?|Replaced).*nvidia-(?:driver|dkms|kernel)\S*-(?<branch>\d{3})/,
+  /(?:Upgrade|Unpacking|Setting up|Install|upgraded?|Replaced).{0,400}nvidia-(?:driver|dkms|kernel)\S{0,300}-(?<branch>\d{3})/,
 );
 const stopped = pattern(
   [
@@ -72,11 +75,11 @@ const stopped = pattern(
     'just stopped',
     'just ended',
   ],
-  /Exited \(\d+\) (?:(?:About|Less than) )?(?<ago>\d+|an?) (?:second|minute)s? ago|\b(?:docker|podman) (?:stop|rm|kill) |(?:still|not yet|being) (?:being )?(?:reclaimed|released|given back)|reclaiming memory|[Ww]ait(?:ing|ed)? .*memory to (?:be (?:released|freed|reclaimed)|come back)|<defunct>|(?:container|server|engine|process|run)\b.* (?:was )?(?:just )?(?:stopped|ended|exited|removed) \d+ ?s(?:econds)? ago/,
+  /Exited \(\d{1,20}\) (?:(?:About|Less than) )?(?<ago>\d{1,20}|an?) (?:second|minute)s? ago|\b(?:docker|podman) (?:stop|rm|kill) |(?:still|not yet|being) (?:being )?(?:reclaimed|released|given back)|reclaiming memory|[Ww]ait(?:ing|ed)? .{0,400}memory to (?:be (?:released|freed|reclaimed)|come back)|<defunct>|(?:container|server|engine|process|run)\b.{0,400} (?:was )?(?:just )?(?:stopped|ended|exited|removed) \d{1,20} ?s(?:econds)? ago/,
 );
 const profiling = pattern(
   'Error in memory profiling',
-  /Error in memory profiling\. Initial free memory (?<before>[\d.]+) ?(?:GiB)?.*?current free memory (?<now>[\d.]+)/,
+  /Error in memory profiling\. Initial free memory (?<before>[\d.]{1,200}) ?(?:GiB)?.{0,400}?current free memory (?<now>[\d.]{1,200})/,
 );
 const gb10 = pattern(
   ['GB10', 'GB200', 'Jetson', 'Thor', 'DGX Spark'],
@@ -85,7 +88,7 @@ const gb10 = pattern(
 /** The driver's own word that it got no memory. */
 const nvrm = pattern(
   ['NV_ERR_NO_MEMORY', 'NVRM: '],
-  /NV_ERR_NO_MEMORY|NVRM: .*(?:[Oo]ut of memory|failed to allocate|cannot allocate)/,
+  /NV_ERR_NO_MEMORY|NVRM: .{0,400}(?:[Oo]ut of memory|failed to allocate|cannot allocate)/,
 );
 
 /** What people and watchers print of a node's memory. A signature that asks for readings lists these. */

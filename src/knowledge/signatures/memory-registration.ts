@@ -4,20 +4,20 @@ import { type Found, type Match, pattern, type Signature, type View } from './si
 
 const registration = pattern(
   ['ibv_reg_', 'ibv_create_', "Couldn't allocate MR", "Couldn't create CQ", 'ibv_alloc_'],
-  /ibv_(?:reg_(?:mr|dmabuf_mr)\w*|create_(?:cq|qp|srq)\w*|alloc_pd) failed(?: with (?:error )?(?:(?<number>\d+) )?(?<reason>[A-Z][A-Za-z ]*?))?(?: errno \d+)?(?:[,.]|$)|Couldn't allocate MR|Couldn't create CQ/,
+  /ibv_(?:reg_(?:mr|dmabuf_mr)\w{0,80}|create_(?:cq|qp|srq)\w{0,80}|alloc_pd) failed(?: with (?:error )?(?:(?<number>\d{1,20}) )?(?<reason>[A-Z][A-Za-z ]{0,200}?))?(?: errno \d{1,20})?(?:[,.]|$)|Couldn't allocate MR|Couldn't create CQ/,
 );
 const limit = pattern(
   ['RLIMIT_MEMLOCK', 'max locked memory', 'Max locked memory', 'memlock', 'locked memory'],
-  /RLIMIT_MEMLOCK(?: is|:)? ?(?<bytes>\d+|unlimited|infinity)|[Mm]ax locked memory\D*(?<kib>\d+|unlimited)|memlock\s*[=:]?\s*(?<set>-?\d+|unlimited)|locked memory limit|Unable to (?:lock|pin) memory/,
+  /RLIMIT_MEMLOCK(?: is|:)? ?(?<bytes>\d{1,20}|unlimited|infinity)|[Mm]ax locked memory\D{0,60}(?<kib>\d{1,20}|unlimited)|memlock\s{0,60}[=:]?\s{0,60}(?<set>-?\d{1,20}|unlimited)|locked memory limit|Unable to (?:lock|pin) memory/,
 );
 const kernel = pattern(
   ['-nvidia', '-generic', 'Linux version'],
-  /\b(?<kernel>\d+\.\d+\.\d+-\d+-(?:nvidia|generic|oem)[\w-]*)|Linux version (?<version>\d+\.\d+\.\d+\S*)/,
+  /\b(?<kernel>\d{1,20}\.\d{1,20}\.\d{1,20}-\d{1,20}-(?:nvidia|generic|oem)[\w-]{0,200})|Linux version (?<version>\d{1,20}\.\d{1,20}\.\d{1,20}\S{0,300})/,
 );
-const cma = pattern('CmaTotal', /CmaTotal:\s+0 kB/);
+const cma = pattern('CmaTotal', /CmaTotal:\s{1,60}0 kB/);
 const kernelSays = pattern(
   ['mlx5_ib', 'create_mkey', 'reg_create', 'mlx5_core'],
-  /(?:mlx5_ib|mlx5_core).*(?:reg_create|create_mkey|reg_user_mr|alloc_mr)\S*.*(?:failed|-\d+)/,
+  /(?:mlx5_ib|mlx5_core).{0,400}(?:reg_create|create_mkey|reg_user_mr|alloc_mr)\S{0,300}.{0,400}(?:failed|-\d{1,20})/,
 );
 const weightsDone = pattern(
   ['Loading weights took', 'Load weight end', 'Model loading took'],
@@ -26,7 +26,7 @@ const weightsDone = pattern(
 
 const trouble = pattern(
   ['NV_ERR_NO_MEMORY', 'unhandled system error', 'ncclSystemError', 'Cannot allocate memory'],
-  /NV_ERR_NO_MEMORY|NCCL error.*unhandled system error|ncclSystemError|NCCL.*Cannot allocate memory/,
+  /NV_ERR_NO_MEMORY|NCCL error.{0,400}unhandled system error|ncclSystemError|NCCL.{0,400}Cannot allocate memory/,
 );
 
 /** Kernels from this one on are seen to fail at registration where 6.17 did not (GB10, September 2026). */

@@ -28,16 +28,16 @@ const cudaOom = pattern(
     "'out of memory'",
     '[CUDA]: out of memory',
   ],
-  /CUDA (?:driver )?error: out of memory|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CUBLAS_STATUS_ALLOC_FAILED|Cuda failure (?:\d+ )?'out of memory'|\[CUDA\]: out of memory/,
+  /CUDA (?:driver )?error: out of memory|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CUBLAS_STATUS_ALLOC_FAILED|Cuda failure (?:\d{1,20} )?'out of memory'|\[CUDA\]: out of memory/,
 );
 const torchOom = pattern('CUDA out of memory', /CUDA out of memory\. Tried to allocate/);
 const startCheck = pattern(
   'Free memory on device',
-  /Free memory on device (?:\S+ )?\((?<free>[\d.]+)\/(?<total>[\d.]+) GiB\) on startup is less than desired GPU memory utilization \((?<fraction>[\d.]+), (?<need>[\d.]+) GiB\)/,
+  /Free memory on device (?:\S{1,300} )?\((?<free>[\d.]{1,200})\/(?<total>[\d.]{1,200}) GiB\) on startup is less than desired GPU memory utilization \((?<fraction>[\d.]{1,200}), (?<need>[\d.]{1,200}) GiB\)/,
 );
 const unbalanced = pattern(
   'memory capacity is unbalanced',
-  /The memory capacity is unbalanced(?:.*?pre_model_load_memory=(?<least>[\d.]+), local_gpu_memory=(?<local>[\d.]+))?/,
+  /The memory capacity is unbalanced(?:.{0,400}?pre_model_load_memory=(?<least>[\d.]{1,200}), local_gpu_memory=(?<local>[\d.]{1,200}))?/,
 );
 const setDevice = pattern(
   ['set_device', 'setDevice', '_cuda_init'],
@@ -46,7 +46,7 @@ const setDevice = pattern(
 /** A row of ps with an engine's process, where somebody printed it beside the failure. */
 const psRow = pattern(
   ['VLLM::', 'sglang::', 'ray::', 'vllm serve', 'launch_server', 'llama-server', 'ollama'],
-  /^(?:\S+ +)?(?<pid>\d{2,8}) .*?(?<name>VLLM::\w+|sglang::\w+|ray::\w+|llama-server|ollama(?: runner)?|vllm serve|sglang\.launch_server)/,
+  /^(?:\S{1,300} +)?(?<pid>\d{2,8}) .{0,400}?(?<name>VLLM::\w{1,80}|sglang::\w{1,80}|ray::\w{1,80}|llama-server|ollama(?: runner)?|vllm serve|sglang\.launch_server)/,
 );
 const memGetInfo = pattern(['mem_get_info', 'cudaMemGetInfo'], /mem_get_info|cudaMemGetInfo/);
 

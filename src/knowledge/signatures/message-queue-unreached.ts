@@ -8,7 +8,7 @@ const sglangWaits = pattern(
 const sglangGoesOn = pattern('Init torch distributed ends', /^Init torch distributed ends/);
 const vllmLeader = pattern(
   'mq_connect_ip=',
-  /^DP group leader: .*mq_connect_ip=(?<address>[^\s,]+) \(local\)/,
+  /^DP group leader: .{0,400}mq_connect_ip=(?<address>[^\s,]{1,200}) \(local\)/,
 );
 
 /**

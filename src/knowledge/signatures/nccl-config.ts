@@ -3,19 +3,19 @@ import { type Found, type Match, pattern, type Signature, type View } from './si
 
 const file = pattern(
   ['nccl.conf', 'NCCL_CONF_FILE', 'NCCL_TOPO_FILE', 'NCCL_TUNER_CONFIG', 'NCCL_GRAPH_FILE', 'XML'],
-  /(?<path>\/\S*nccl\S*\.conf)\b|NCCL_CONF_FILE(?: set by environment to |=)(?<path2>\S+)|(?:NCCL_TOPO_FILE|NCCL_GRAPH_FILE|NCCL_TUNER_CONFIG\w*) set by environment to (?<path3>\S+)|(?:Could not|Unable to|Failed to) (?:open|find|load|parse) XML (?:topology )?file (?<path4>\S+)/,
+  /(?<path>\/\S{0,300}nccl\S{0,300}\.conf)\b|NCCL_CONF_FILE(?: set by environment to |=)(?<path2>\S{1,300})|(?:NCCL_TOPO_FILE|NCCL_GRAPH_FILE|NCCL_TUNER_CONFIG\w{0,80}) set by environment to (?<path3>\S{1,300})|(?:Could not|Unable to|Failed to) (?:open|find|load|parse) XML (?:topology )?file (?<path4>\S{1,300})/,
 );
 const baked = pattern(
   ['ENV NCCL_', 'baked into the image', 'set in the image', 'from the image'],
-  /^ENV (?<name>NCCL_\w+)|(?<name2>NCCL_\w+).*(?:baked into|set in|comes? from|from) the image/,
+  /^ENV (?<name>NCCL_\w{1,80})|(?<name2>NCCL_\w{1,80}).{0,400}(?:baked into|set in|comes? from|from) the image/,
 );
 const plugin = pattern(
   ['NET/Plugin', 'NET/OFI', 'NET/FasTrak', 'NET/IBext', 'NET/gIB', 'NCCL_NET_PLUGIN', 'TUNER/Plugin'],
-  /NET\/(?<kind>OFI|FasTrak|GPUDirectTCPX|gIB)\b.*(?:failed|error|no (?:eligible|provider|device)|not found|unable|WARN)|NCCL WARN NET\/(?<kind2>OFI|FasTrak|GPUDirectTCPX|gIB)|(?:NET|TUNER)\/Plugin: (?:Failed|failed) to (?:find|load|init)\w* (?:symbol )?(?<symbol>nccl\w+)/,
+  /NET\/(?<kind>OFI|FasTrak|GPUDirectTCPX|gIB)\b.{0,400}(?:failed|error|no (?:eligible|provider|device)|not found|unable|WARN)|NCCL WARN NET\/(?<kind2>OFI|FasTrak|GPUDirectTCPX|gIB)|(?:NET|TUNER)\/Plugin: (?:Failed|failed) to (?:find|load|init)\w{0,80} (?:symbol )?(?<symbol>nccl\w{1,80})/,
 );
 const applied = pattern(
   'set by environment to',
-  /(?<name>NCCL_(?:IB_HCA|SOCKET_IFNAME|IB_GID_INDEX|IB_DISABLE|NET|NET_PLUGIN|P2P_DISABLE|SHM_DISABLE|CROSS_NIC|PROTO|ALGO)) set by environment to (?<value>\S+?)\.?$/,
+  /(?<name>NCCL_(?:IB_HCA|SOCKET_IFNAME|IB_GID_INDEX|IB_DISABLE|NET|NET_PLUGIN|P2P_DISABLE|SHM_DISABLE|CROSS_NIC|PROTO|ALGO)) set by environment to (?<value>\S{1,300}?)\.?$/,
 );
 const failing = pattern(
   [

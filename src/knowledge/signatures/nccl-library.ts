@@ -4,34 +4,37 @@ import { type Found, type Match, pattern, type Signature, type View } from './si
 
 const mismatched = pattern(
   'Mismatched NCCL version',
-  /Mismatched NCCL version detected ?: rank (?<rank>\d+) version (?<one>\d+) rank (?<other>\d+) version (?<two>\d+)/,
+  /Mismatched NCCL version detected ?: rank (?<rank>\d{1,20}) version (?<one>\d{1,20}) rank (?<other>\d{1,20}) version (?<two>\d{1,20})/,
 );
 const version = pattern(
   ['is using nccl==', 'NCCL version ', 'nccl-library='],
-  /(?:is using nccl==|NCCL version )(?<version>\d+\.\d+\.\d+)|nccl-library=(?<packed>\d{5})/,
+  /(?:is using nccl==|NCCL version )(?<version>\d{1,20}\.\d{1,20}\.\d{1,20})|nccl-library=(?<packed>\d{5})/,
 );
-const truncated = pattern('Message truncated', /Message truncated ?: received \d+ bytes instead of \d+/);
+const truncated = pattern(
+  'Message truncated',
+  /Message truncated ?: received \d{1,20} bytes instead of \d{1,20}/,
+);
 const symbol = pattern(
   ['undefined symbol: nccl', 'undefined symbol: pnccl'],
-  /undefined symbol: p?nccl(?<symbol>\w+)/,
+  /undefined symbol: p?nccl(?<symbol>\w{1,80})/,
 );
 const noKernel = pattern(
   ['NCCL WARN', 'NCCL error', 'NCCL Error'],
-  /NCCL.*(?:Cuda failure|CUDA error|cuda error).*(?:no kernel image|named symbol not found|invalid device function|device kernel image is invalid|unsupported toolchain)/,
+  /NCCL.{0,400}(?:Cuda failure|CUDA error|cuda error).{0,400}(?:no kernel image|named symbol not found|invalid device function|device kernel image is invalid|unsupported toolchain)/,
 );
 const watchdog = pattern(
   'Watchdog caught collective operation timeout',
-  /\[Rank (?<rank>\d+)\] Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=(?<sequence>\d+), OpType=(?<operation>\w+), NumelIn=(?<in>\d+), NumelOut=(?<out>\d+)/,
+  /\[Rank (?<rank>\d{1,20})\] Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=(?<sequence>\d{1,20}), OpType=(?<operation>\w{1,80}), NumelIn=(?<in>\d{1,20}), NumelOut=(?<out>\d{1,20})/,
 );
 const captureBegin = pattern(
   ['Capture', 'Capturing CUDA graphs', 'Capturing batches'],
-  /^Capture (?:\w+ )*(?:cuda|CUDA) graph begin|^Capturing (?:CUDA graphs|batches|num tokens)[^:]*: +(?<percent>\d+)%/,
+  /^Capture (?:\w{1,80} )*(?:cuda|CUDA) graph begin|^Capturing (?:CUDA graphs|batches|num tokens)[^:]{0,200}: +(?<percent>\d{1,20})%/,
 );
 const captureEnd = pattern(
   ['graph end', 'Graph capturing finished', 'Registering'],
-  /^Capture (?:\w+ )*(?:cuda|CUDA) graph end|^Graph capturing finished/,
+  /^Capture (?:\w{1,80} )*(?:cuda|CUDA) graph end|^Graph capturing finished/,
 );
-const callTimedOut = pattern(' timed out', /RPC call to \w+ timed out/);
+const callTimedOut = pattern(' timed out', /RPC call to \w{1,80} timed out/);
 const compiles = pattern(
   ['JIT', 'nvcc', 'ninja', 'Compiling', 'AutoTuner'],
   /\bJIT\b|nvcc|ninja|[Cc]ompiling|AutoTuner/,

@@ -5,23 +5,23 @@ import { type Found, pattern, type Signature } from './signature.ts';
 
 const store = pattern(
   'The server socket has failed to listen on any local network address',
-  /failed to listen on any local network address\..*?port: (?<port>\d+).*?(?:EADDRINUSE|address already in use)/,
+  /failed to listen on any local network address\..{0,400}?port: (?<port>\d{1,20}).{0,400}?(?:EADDRINUSE|address already in use)/,
 );
 const storeOld = pattern(
   'The server socket has failed to bind to',
-  /failed to bind to .*?:(?<port>\d+) .*?(?:EADDRINUSE|[Aa]ddress already in use)/,
+  /failed to bind to .{0,400}?:(?<port>\d{1,20}) .{0,400}?(?:EADDRINUSE|[Aa]ddress already in use)/,
 );
 const sglang = pattern(
   ['dist_init_port', 'is in use. Waiting for'],
-  /(?:port (?<waited>\d+) is in use\. Waiting for|dist_init_port at (?<port>\d+) is not available)/,
+  /(?:port (?<waited>\d{1,20}) is in use\. Waiting for|dist_init_port at (?<port>\d{1,20}) is not available)/,
 );
 const uvicorn = pattern(
   'error while attempting to bind on address',
-  /\[Errno 98\] error while attempting to bind on address \('(?<address>[^']*)', (?<port>\d+)(?:, \d+, \d+)?\)/,
+  /\[Errno 98\] error while attempting to bind on address \('(?<address>[^']{0,200})', (?<port>\d{1,20})(?:, \d{1,20}, \d{1,20})?\)/,
 );
 const zmq = pattern(
   'Address already in use (addr=',
-  /Address already in use \(addr='tcp:\/\/.*?:(?<port>\d+)'\)/,
+  /Address already in use \(addr='tcp:\/\/.{0,400}?:(?<port>\d{1,20})'\)/,
 );
 const errno = pattern('[Errno 98] Address already in use', /OSError: \[Errno 98\] Address already in use/);
 const ray = pattern(
@@ -32,15 +32,15 @@ const ray = pattern(
     'port conflict',
     'already in use by another process',
   ],
-  /Ray is trying to start at \S+?:(?<port>\d+), but is already running at|(?:[Pp]ort|dashboard|GCS\D+) ?(?<other>\d{3,5}) (?:is )?already in use|[Aa]ddress (?<bound>\S+?:(?<waited>\d+)) is already in use|port (?:number )?conflict\D+(?<waited2>\d{3,5})/,
+  /Ray is trying to start at \S{1,300}?:(?<port>\d{1,20}), but is already running at|(?:[Pp]ort|dashboard|GCS\D{1,60}) ?(?<other>\d{3,5}) (?:is )?already in use|[Aa]ddress (?<bound>\S{1,300}?:(?<waited>\d{1,20})) is already in use|port (?:number )?conflict\D{1,60}(?<waited2>\d{3,5})/,
 );
 const plain = pattern(
   ['ddress already in use', 'EADDRINUSE'],
-  /(?:bind|listen|Bind|Listen|socket|grpc|zmq|gloo|ZMQError)\S*[^\n]*?(?::(?<port>\d{2,5})\b[^\n]*)?(?:[Aa]ddress already in use|EADDRINUSE)/,
+  /(?:bind|listen|Bind|Listen|socket|grpc|zmq|gloo|ZMQError)\S{0,300}[^\n]{0,200}?(?::(?<port>\d{2,5})\b[^\n]{0,200})?(?:[Aa]ddress already in use|EADDRINUSE)/,
 );
 const docker = pattern(
   ['port is already allocated', 'failed to bind host port'],
-  /(?:Bind for [\d.[\]:]*?:(?<port>\d+) failed|failed to bind host port (?:for )?[\d.[\]:]*?:(?<other>\d+))/,
+  /(?:Bind for [\d.[\]:]{0,200}?:(?<port>\d{1,20}) failed|failed to bind host port (?:for )?[\d.[\]:]{0,200}?:(?<other>\d{1,20}))/,
 );
 
 /** A port the engine needs is held by somebody else. `values.kind` is `rendezvous`, `api` or `other`. */

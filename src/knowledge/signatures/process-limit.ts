@@ -16,7 +16,7 @@ const threads = pattern(
     'Unable to fork',
     'EAGAIN',
   ],
-  /can't start new thread|(?:fork|clone|pthread_create|[Tt]hread|system_error|blas_thread_init|spawn|Errno 11\]|BlockingIOError|Unhandled exception|retry)[^\n]*Resource temporarily unavailable|Resource temporarily unavailable[^\n]*(?:fork|thread|process)|pthread_create failed|Thread creation failed|fork rejected by pids controller(?: in (?<cgroup>\S+))?|failed to create new OS thread|unable to create native thread|(?:spawn|thread)\S*.*WouldBlock|[Ff]ailed to (?:create|spawn) (?:a )?(?:new )?thread|(?:Cannot|Unable to) fork|(?:fork|clone|pthread_create).*EAGAIN/,
+  /can't start new thread|(?:fork|clone|pthread_create|[Tt]hread|system_error|blas_thread_init|spawn|Errno 11\]|BlockingIOError|Unhandled exception|retry)[^\n]{0,200}Resource temporarily unavailable|Resource temporarily unavailable[^\n]{0,200}(?:fork|thread|process)|pthread_create failed|Thread creation failed|fork rejected by pids controller(?: in (?<cgroup>\S{1,300}))?|failed to create new OS thread|unable to create native thread|(?:spawn|thread)\S{0,300}.{0,400}WouldBlock|[Ff]ailed to (?:create|spawn) (?:a )?(?:new )?thread|(?:Cannot|Unable to) fork|(?:fork|clone|pthread_create).{0,400}EAGAIN/,
 );
 const limit = pattern(
   [
@@ -29,7 +29,7 @@ const limit = pattern(
     'TasksMax',
     'Tasks:',
   ],
-  /RLIMIT_NPROC:? (?<rlimit>-?\d+) current|pids\.max\D*(?<pids>\d+)|max user processes\D+(?<user>\d+)|PidsLimit"?: ?(?<docker>\d+)|pids[-_]limit[= ](?<flag>\d+)|TasksMax=(?<tasks>\d+)|Tasks: (?<now>\d+) \(limit: (?<max>\d+)\)/,
+  /RLIMIT_NPROC:? (?<rlimit>-?\d{1,20}) current|pids\.max\D{0,60}(?<pids>\d{1,20})|max user processes\D{1,60}(?<user>\d{1,20})|PidsLimit"?: ?(?<docker>\d{1,20})|pids[-_]limit[= ](?<flag>\d{1,20})|TasksMax=(?<tasks>\d{1,20})|Tasks: (?<now>\d{1,20}) \(limit: (?<max>\d{1,20})\)/,
 );
 
 /** A limit on processes counts threads too; Ray and the maths libraries start thousands of them. */

@@ -14,19 +14,19 @@ import { type Found, type Match, pattern, type Signature, type View } from './si
 
 const failed = pattern(
   'ibv_modify_qp failed',
-  /ibv_modify_qp failed with (?:error )?(?:(?<number>\d+) )?(?<reason>[A-Z][A-Za-z ]*?)(?: errno (?<errno>\d+))?(?:,|\.|$)/,
+  /ibv_modify_qp failed with (?:error )?(?:(?<number>\d{1,20}) )?(?<reason>[A-Z][A-Za-z ]{0,200}?)(?: errno (?<errno>\d{1,20}))?(?:,|\.|$)/,
 );
 const channel = pattern(
   'via NET/IB/',
-  /: (?<from>\d+)\[[\da-f]+\] -> (?<to>\d+)\[[\da-f]+\] \[(?<way>send|receive)\] via NET\/IB\/(?<nic>\d+)/,
+  /: (?<from>\d{1,20})\[[\da-f]{1,200}\] -> (?<to>\d{1,20})\[[\da-f]{1,200}\] \[(?<way>send|receive)\] via NET\/IB\/(?<nic>\d{1,20})/,
 );
-const ranks = pattern(' nranks ', /\brank \d+ nranks (?<count>\d+)/);
+const ranks = pattern(' nranks ', /\brank \d{1,20} nranks (?<count>\d{1,20})/);
 const crossNic = pattern('NCCL_CROSS_NIC', /NCCL_CROSS_NIC(?:=| set by environment to )(?<value>\d)/);
 
 /** A row of show_gids: device, port, index, GID, IPv4 address, version. */
 const gidRow = pattern(
   ['v2', 'RoCE v2'],
-  /^\s*(?<device>(?:roce|mlx5_|bnxt)\w*)\s+\d+\s+(?<index>\d+)\s+[0-9a-f:]{10,}\s+(?:(?<address>\d+\.\d+\.\d+\.\d+)\s+)?v2\b|(?<device2>(?:roce|mlx5_)\w+).*\bGID(?: index)?\s*[:=]?\s*(?<index2>\d+).*RoCE ?v2/,
+  /^\s{0,60}(?<device>(?:roce|mlx5_|bnxt)\w{0,80})\s{1,60}\d{1,20}\s{1,60}(?<index>\d{1,20})\s{1,60}[0-9a-f:]{10,}\s{1,60}(?:(?<address>\d{1,20}\.\d{1,20}\.\d{1,20}\.\d{1,20})\s{1,60})?v2\b|(?<device2>(?:roce|mlx5_)\w{1,80}).{0,400}\bGID(?: index)?\s{0,60}[:=]?\s{0,60}(?<index2>\d{1,20}).{0,400}RoCE ?v2/,
 );
 
 /** A queue pair between two RDMA ports could not be brought up: the two GIDs tell why. */

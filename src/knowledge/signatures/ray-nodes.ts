@@ -6,7 +6,7 @@ import { type Found, pattern, type Signature, type View } from './signature.ts';
 
 const joined = pattern(
   'Ray has ',
-  /^Ray has (?:only )?(?<there>\d+) of (?<wanted>\d+) nodes: (?<addresses>[\d.a-fA-F:, ]+)$/,
+  /^Ray has (?:only )?(?<there>\d{1,20}) of (?<wanted>\d{1,20}) nodes: (?<addresses>[\d.a-fA-F:, ]{1,200})$/,
 );
 const unplaced = pattern(
   [
@@ -14,9 +14,9 @@ const unplaced = pattern(
     'No available node types can fulfill resource request',
     'Cannot provide a placement group',
   ],
-  /^Waiting for creating a placement group of specs for (?<seconds>\d+) seconds|No available node types can fulfill resource request|Cannot provide a placement group/,
+  /^Waiting for creating a placement group of specs for (?<seconds>\d{1,20}) seconds|No available node types can fulfill resource request|Cannot provide a placement group/,
 );
-const headSilent = pattern('No answer from Ray at ', /^No answer from Ray at (?<address>\S+)\.$/);
+const headSilent = pattern('No answer from Ray at ', /^No answer from Ray at (?<address>\S{1,300})\.$/);
 /** vLLM's "Tensor parallel size (2) exceeds available GPUs (1)" counts its own host alone and stands in good starts too. */
 const fewGpus = pattern(
   ['exceeds the total number of available', 'not have enough GPUs', 'not enough GPUs'],
@@ -24,7 +24,7 @@ const fewGpus = pattern(
 );
 const accelerators = pattern(
   ['has no GPU available', ' TPU', "'TPU", ':TPU', 'does not allocate any GPUs on the driver'],
-  /(?<nothing>Current node has no (?:GPU|accelerator)\w* available)(?:.*current_ip=['"]?(?<ip>[\d.]+))?|(?<nothing2>does not allocate any GPUs on the driver node)|^\s*[\d.]+\/(?<other>[1-9][\d.]*) (?:TPU|neuron_cores|HPU|NPU)\b|['"]TPU[\w-]*['"]: (?<other2>[1-9][\d.]*)|(?<other3>accelerator_type:TPU|(?:resource|accelerator|chip|vfio|ray)\w*\b.*\bTPU\b(?!.*platform))/,
+  /(?<nothing>Current node has no (?:GPU|accelerator)\w{0,80} available)(?:.{0,400}current_ip=['"]?(?<ip>[\d.]{1,200}))?|(?<nothing2>does not allocate any GPUs on the driver node)|^\s{0,60}[\d.]{1,200}\/(?<other>[1-9][\d.]{0,200}) (?:TPU|neuron_cores|HPU|NPU)\b|['"]TPU[\w-]{0,200}['"]: (?<other2>[1-9][\d.]{0,200})|(?<other3>accelerator_type:TPU|(?:resource|accelerator|chip|vfio|ray)\w{0,80}\b.{0,400}\bTPU\b(?!.{0,400}platform))/,
 );
 const joinedRay = pattern(
   [
@@ -39,13 +39,16 @@ const joinedRay = pattern(
 );
 const differs = pattern(
   ['Version mismatch: The cluster was started with', 'ray version', 'Ray version', 'version mismatch'],
-  /^(?:\w+(?:\.\w+)*: )?Version mismatch: The cluster was started with|Ray versions? (?:mismatch|differ|do not match)|(?:[Cc]lient|[Cc]luster|server).*[Rr]ay version \S+ (?:does not match|differs|!=|vs)|[Vv]ersion mismatch.*\bray\b/,
+  /^(?:\w{1,80}(?:\.\w{1,80})*: )?Version mismatch: The cluster was started with|Ray versions? (?:mismatch|differ|do not match)|(?:[Cc]lient|[Cc]luster|server).{0,400}[Rr]ay version \S{1,300} (?:does not match|differs|!=|vs)|[Vv]ersion mismatch.{0,400}\bray\b/,
 );
 const startedWith = pattern(
   'was started with',
-  /[Tt]his process on node (?<ip>[\d.a-fA-F:]+)\b.*was started with/,
+  /[Tt]his process on node (?<ip>[\d.a-fA-F:]{1,200})\b.{0,400}was started with/,
 );
-const versionLine = pattern(['Ray: ', 'Python: '], /^\s*(?:Ray|Python): (?<version>\d[\w.]*)\s*$/);
+const versionLine = pattern(
+  ['Ray: ', 'Python: '],
+  /^\s{0,60}(?:Ray|Python): (?<version>\d[\w.]{0,200})\s{0,60}$/,
+);
 /** So long vLLM's driver asks without an answer before it is no longer a matter of waiting. */
 const LONG_WAIT_SECONDS = 150;
 

@@ -5,11 +5,11 @@ import { type Found, type Match, pattern, type Signature, type View } from './si
 
 const noVerbs = pattern(
   ['libibverbs', 'librdmacm', 'libmlx5'],
-  /Failed to open libibverbs\.so|libibverbs: Warning: (?:no userspace device-specific driver found|couldn't load driver)|libibverbs\.so\S*: cannot open shared object/,
+  /Failed to open libibverbs\.so|libibverbs: Warning: (?:no userspace device-specific driver found|couldn't load driver)|libibverbs\.so\S{0,300}: cannot open shared object/,
 );
 const noDevice = pattern(
   ['/dev/infiniband', 'Unable to open device', 'ibv_open_device', 'IB devices', 'No IB device', 'uverbs'],
-  /(?:cannot access|No such file or directory).*\/dev\/infiniband|\/dev\/infiniband\S*: No such file|NET\/IB ?: Unable to open device (?<device>[\w.-]+)|ibv_open_device failed|[Ff]ailed to get IB devices? list|No IB devices? (?:found|detected)|uverbs\d+.*(?:No such file|Operation not permitted)/,
+  /(?:cannot access|No such file or directory).{0,400}\/dev\/infiniband|\/dev\/infiniband\S{0,300}: No such file|NET\/IB ?: Unable to open device (?<device>[\w.-]{1,200})|ibv_open_device failed|[Ff]ailed to get IB devices? list|No IB devices? (?:found|detected)|uverbs\d{1,20}.{0,400}(?:No such file|Operation not permitted)/,
 );
 const notFound = pattern(
   [
@@ -18,20 +18,20 @@ const notFound = pattern(
     'Infiniband/RoCE device',
     'is not available, please use one or more of',
   ],
-  /[Nn]etwork IB not found|IB device ["']?(?<device>\w[\w.-]*)["']? not found|Unable to find the Infiniband\/RoCE device|network device '(?<ucx>(?:mlx5_|roce)[\w:.-]+)' is not available/,
+  /[Nn]etwork IB not found|IB device ["']?(?<device>\w[\w.-]{0,200})["']? not found|Unable to find the Infiniband\/RoCE device|network device '(?<ucx>(?:mlx5_|roce)[\w:.-]{1,200})' is not available/,
 );
 const invalidUsage = pattern(
   ['invalid usage', 'ncclInvalidUsage'],
-  /NCCL error.*\binvalid usage\b|ncclInvalidUsage|NCCL failure.*invalid usage/,
+  /NCCL error.{0,400}\binvalid usage\b|ncclInvalidUsage|NCCL failure.{0,400}invalid usage/,
 );
 const overwritten = pattern(
   'Overwriting environment variable NCCL_IB_HCA',
-  /Overwriting environment variable NCCL_IB_HCA from '(?<own>[^']*)' to '(?<given>[^']*)'/,
+  /Overwriting environment variable NCCL_IB_HCA from '(?<own>[^']{0,200})' to '(?<given>[^']{0,200})'/,
 );
 const versions = pattern('Mismatched NCCL version', /Mismatched NCCL version/);
 const slow = pattern(
   'Avg generation throughput',
-  /Avg generation throughput: (?<rate>[\d.]+) tokens\/s, Running: [1-9]/,
+  /Avg generation throughput: (?<rate>[\d.]{1,200}) tokens\/s, Running: [1-9]/,
 );
 
 /** A list of RDMA devices that fits another node: NCCL finds none of them here. */

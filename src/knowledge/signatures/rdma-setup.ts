@@ -4,20 +4,20 @@ import { type Found, pattern, type View } from './signature.ts';
 
 const using = pattern(
   ['NET/IB : Using', 'NET/IB: Using'],
-  /NET\/IB ?: Using (?<devices>\[\d+\][^;]*?)(?:\s*\[(?:RO|RRO)\])?\s*;? ?(?:OOB|$)/,
+  /NET\/IB ?: Using (?<devices>\[\d{1,20}\][^;]{0,1000}?)(?:\s{0,60}\[(?:RO|RRO)\])?\s{0,60};? ?(?:OOB|$)/,
 );
 const none = pattern(['NET/IB : No device', 'NET/IB: No device'], /NET\/IB ?: No device found/);
 const hca = pattern(
   'NCCL_IB_HCA',
-  /NCCL_IB_HCA (?:is )?set (?:by environment )?to (?<list>\S+)|NCCL_IB_HCA=(?<given>[^\s'"]+)/,
+  /NCCL_IB_HCA (?:is )?set (?:by environment )?to (?<list>\S{1,300})|NCCL_IB_HCA=(?<given>[^\s'"]{1,200})/,
 );
 const gidIndex = pattern(
   'NCCL_IB_GID_INDEX',
-  /NCCL_IB_GID_INDEX (?:is )?set by environment to (?<index>\d+)|NCCL_IB_GID_INDEX=(?<given>\d+)/,
+  /NCCL_IB_GID_INDEX (?:is )?set by environment to (?<index>\d{1,20})|NCCL_IB_GID_INDEX=(?<given>\d{1,20})/,
 );
 const network = pattern(
   ['Using network ', 'Initialized NET plugin', 'Assigned NET plugin'],
-  /Using network (?<name>\w+)|(?:Initialized|Assigned) NET plugin (?<plugin>\w+)/,
+  /Using network (?<name>\w{1,80})|(?:Initialized|Assigned) NET plugin (?<plugin>\w{1,80})/,
 );
 
 /** "NET/IB : Using [0]rocep1s0f0:1/RoCE [RO]; OOB …" */

@@ -4,11 +4,11 @@ import { type Found, pattern, type Signature, type View } from './signature.ts';
 
 const bus = pattern(
   ['Avg bus bandwidth', 'busbw', 'BW average', 'Gb/sec', 'Gbits/sec', 'GB/s', 'Gb/s'],
-  /Avg bus bandwidth\s*:\s*(?<busbw>[\d.]+)|busbw[^\d]{1,12}(?<busbw2>[\d.]+)|BW average[^\d]{0,14}(?<gbit>[\d.]+)|\b(?<gbit2>[\d.]+) G(?:bits|b)\/s(?:ec)?\b|(?<gbyte>[\d.]+) GB\/s\b/,
+  /Avg bus bandwidth\s{0,60}:\s{0,60}(?<busbw>[\d.]{1,200})|busbw[^\d]{1,12}(?<busbw2>[\d.]{1,200})|BW average[^\d]{0,14}(?<gbit>[\d.]{1,200})|\b(?<gbit2>[\d.]{1,200}) G(?:bits|b)\/s(?:ec)?\b|(?<gbyte>[\d.]{1,200}) GB\/s\b/,
 );
 const packet = pattern(
   ['active_mtu', 'Mtu ', 'mtu ', 'MTU'],
-  /active_mtu:\s*(?<active>\d+)|^\s*Mtu\s*:\s*(?<mtu>\d+)\[B\]|\b(?:mtu|MTU)[ :=]+(?<link>\d{3,5})\b/,
+  /active_mtu:\s{0,60}(?<active>\d{1,20})|^\s{0,60}Mtu\s{0,60}:\s{0,60}(?<mtu>\d{1,20})\[B\]|\b(?:mtu|MTU)[ :=]{1,200}(?<link>\d{3,5})\b/,
 );
 const trouble = pattern(
   ['NCCL error', 'ncclSystemError', 'Watchdog caught', 'ibv_modify_qp failed', 'Got completion'],

@@ -7,27 +7,27 @@ import { INIT_METHOD, UNREACHED_FORMS, walledOff, whyUnreached } from './unreach
 
 const retrying = pattern(
   'TCP client failed to connect/validate to host',
-  /TCP client failed to connect\/validate to host \[?(?<address>[\w.:%-]+?)\]?:(?<port>\d+) - retrying \(.*?\): (?<reason>.+)$/,
+  /TCP client failed to connect\/validate to host \[?(?<address>[\w.:%-]{1,200}?)\]?:(?<port>\d{1,20}) - retrying \(.{0,400}?\): (?<reason>.{1,400})$/,
 );
 const timedOut = pattern(
   'while trying to connect to (',
-  /client socket has timed out after (?<milliseconds>\d+) ?ms while trying to connect to \((?<address>[\w.:%-]+), (?<port>\d+)\)/,
+  /client socket has timed out after (?<milliseconds>\d{1,20}) ?ms while trying to connect to \((?<address>[\w.:%-]{1,200}), (?<port>\d{1,20})\)/,
 );
 const failedTo = pattern(
   'client socket has failed to connect to',
-  /client socket has failed to connect to (?:any network address of \()?\[?(?<address>[\w.:%-]+?)[\],]+:?\s*(?<port>\d+)\)?.*?(?:errno: ?\d+ - (?<reason>[^).]+)|$)/,
+  /client socket has failed to connect to (?:any network address of \()?\[?(?<address>[\w.:%-]{1,200}?)[\],]{1,200}:?\s{0,60}(?<port>\d{1,20})\)?.{0,400}?(?:errno: ?\d{1,20} - (?<reason>[^).]{1,200})|$)/,
 );
 const rayGcs = pattern(
   ['GCS', 'ray cluster'],
-  /(?:[Ff]ailed to connect to|Unable to connect to|[Cc]ould not connect to|[Cc]an(?:no|')t connect to)(?: the)? (?:GCS|Ray cluster|ray cluster)(?: at)?(?: address)?[ =:]*(?<address>[\d.a-zA-Z][\w.-]*):(?<port>\d+)(?<reason>.*)$/,
+  /(?:[Ff]ailed to connect to|Unable to connect to|[Cc]ould not connect to|[Cc]an(?:no|')t connect to)(?: the)? (?:GCS|Ray cluster|ray cluster)(?: at)?(?: address)?[ =:]{0,200}(?<address>[\d.a-zA-Z][\w.-]{0,200}):(?<port>\d{1,20})(?<reason>.{0,400})$/,
 );
 const sglangArgs = pattern(
   ['dist_init_addr', 'dist-init-addr'],
-  /nnodes['"]?[=: ]+['"]?(?<nnodes>[2-9]|\d\d+).*?dist[_-]init[_-]addr['"]?[=: ]+['"]?\[?(?<address>[\w.:-]+?)\]?:(?<port>\d+)|dist[_-]init[_-]addr['"]?[=: ]+['"]?\[?(?<address2>[\w.:-]+?)\]?:(?<port2>\d+).*?nnodes['"]?[=: ]+['"]?(?<nnodes2>[2-9]|\d\d+)/,
+  /nnodes['"]?[=: ]{1,200}['"]?(?<nnodes>[2-9]|\d\d{1,20}).{0,400}?dist[_-]init[_-]addr['"]?[=: ]{1,200}['"]?\[?(?<address>[\w.:-]{1,200}?)\]?:(?<port>\d{1,20})|dist[_-]init[_-]addr['"]?[=: ]{1,200}['"]?\[?(?<address2>[\w.:-]{1,200}?)\]?:(?<port2>\d{1,20}).{0,400}?nnodes['"]?[=: ]{1,200}['"]?(?<nnodes2>[2-9]|\d\d{1,20})/,
 );
 const headless = pattern(
   ['head node address', 'master_addr', 'master-addr', 'MASTER_ADDR'],
-  /with head node address \[?(?<address>[\w.:-]+?)\]?:(?<port>\d+)|master[_-]addr['"]?[=: ]+['"]?(?<address2>[\w.:-]+?)['",\s]|MASTER_ADDR=(?<address3>[\w.:-]+)/,
+  /with head node address \[?(?<address>[\w.:-]{1,200}?)\]?:(?<port>\d{1,20})|master[_-]addr['"]?[=: ]{1,200}['"]?(?<address2>[\w.:-]{1,200}?)['",\s]|MASTER_ADDR=(?<address3>[\w.:-]{1,200})/,
 );
 
 const waits = pattern(

@@ -5,7 +5,7 @@ import { type Found, pattern, type Signature, type View } from './signature.ts';
 
 const gloo = pattern(
   ['Unable to find address for: ', 'ifa != nullptr', 'no such interface', 'Interface not found'],
-  /Unable to find address for: (?<name>\S+)|gloo.*(?:no such interface|[Ii]nterface not found)[: ]+(?<name2>\S+)/,
+  /Unable to find address for: (?<name>\S{1,300})|gloo.{0,400}(?:no such interface|[Ii]nterface not found)[: ]{1,200}(?<name2>\S{1,300})/,
 );
 const nccl = pattern(
   [
@@ -16,7 +16,7 @@ const nccl = pattern(
     'interfaces matching',
     'interface found matching',
   ],
-  /Bootstrap ?: no socket interface found|NET\/Socket ?: [Nn]o (?:interface found|usable listening interface)|NCCL.*[Nn]o (?:socket |network |usable )?interfaces? (?:found|match)|[Nn]o (?:network )?interfaces? (?:found )?matching \S*/i,
+  /Bootstrap ?: no socket interface found|NET\/Socket ?: [Nn]o (?:interface found|usable listening interface)|NCCL.{0,400}[Nn]o (?:socket |network |usable )?interfaces? (?:found|match)|[Nn]o (?:network )?interfaces? (?:found )?matching \S{0,300}/i,
 );
 const others = pattern(
   [
@@ -29,11 +29,11 @@ const others = pattern(
     'Cannot find device',
     'does not exist',
   ],
-  /network device '(?<name>(?!mlx5_|roce)[\w.:-]+)' is not available|btl_tcp_if_include[\s\S]*?(?:[Uu]nknown|[Ii]nvalid|not found)[^"']*["']?(?<name2>[\w.-]*)|You must specify a valid interface name|Device "?(?<name3>[\w.-]+)"? does not exist\.|Cannot find device "(?<name4>[\w.-]+)"/,
+  /network device '(?<name>(?!mlx5_|roce)[\w.:-]{1,200})' is not available|btl_tcp_if_include[\s\S]{0,200}?(?:[Uu]nknown|[Ii]nvalid|not found)[^"']{0,200}["']?(?<name2>[\w.-]{0,200})|You must specify a valid interface name|Device "?(?<name3>[\w.-]{1,200})"? does not exist\.|Cannot find device "(?<name4>[\w.-]{1,200})"/,
 );
 const wanted = pattern(
   'SOCKET_IFNAME',
-  /(?<variable>(?:NCCL|GLOO|TP)_SOCKET_IFNAME)(?: set (?:by environment )?to |=)['"]?(?<name>[^\s'"]+)/,
+  /(?<variable>(?:NCCL|GLOO|TP)_SOCKET_IFNAME)(?: set (?:by environment )?to |=)['"]?(?<name>[^\s'"]{1,200})/,
 );
 const VARIABLES = ['GLOO_SOCKET_IFNAME', 'NCCL_SOCKET_IFNAME', 'TP_SOCKET_IFNAME'];
 

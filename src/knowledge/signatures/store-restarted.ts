@@ -11,11 +11,11 @@ const actor = pattern(
     'Cluster ID',
     'ClusterID',
   ],
-  /Actor \w+ created in job (?<job>\w+), but the current job is (?<current>\w+)|session[ _]name.*(?:changed|does not match|mismatch|differs)|[Cc]luster ?(?:id|ID).*(?:mismatch|does not match|changed)/,
+  /Actor \w{1,80} created in job (?<job>\w{1,80}), but the current job is (?<current>\w{1,80})|session[ _]name.{0,400}(?:changed|does not match|mismatch|differs)|[Cc]luster ?(?:id|ID).{0,400}(?:mismatch|does not match|changed)/,
 );
 const gcsGone = pattern(
   ['GCS', 'gcs_'],
-  /(?:GCS|gcs)\S* (?:server )?(?:has )?(?:restarted|may have been (?:killed|restarted)|was restarted|connection (?:lost|closed))|[Rr]econnect(?:ed|ing) to (?:the )?GCS|marked (?:as )?dead (?:by|in) (?:the )?GCS|[Ff]ailed to (?:connect|reconnect) to GCS within|[Ll]ost connection to (?:the )?GCS/,
+  /(?:GCS|gcs)\S{0,300} (?:server )?(?:has )?(?:restarted|may have been (?:killed|restarted)|was restarted|connection (?:lost|closed))|[Rr]econnect(?:ed|ing) to (?:the )?GCS|marked (?:as )?dead (?:by|in) (?:the )?GCS|[Ff]ailed to (?:connect|reconnect) to GCS within|[Ll]ost connection to (?:the )?GCS/,
 );
 const storeLost = pattern(
   [
@@ -27,7 +27,7 @@ const storeLost = pattern(
     'Connection reset by peer',
     'Broken pipe',
   ],
-  /recvValue failed|sendBytes failed|Failed to check the "should dump" flag|TCPStore.*(?:reset by peer|Broken pipe|shut down|closed|crash)|[Bb]roken pipe.*c10d|c10d.*(?:Broken pipe|reset by peer)/,
+  /recvValue failed|sendBytes failed|Failed to check the "should dump" flag|TCPStore.{0,400}(?:reset by peer|Broken pipe|shut down|closed|crash)|[Bb]roken pipe.{0,400}c10d|c10d.{0,400}(?:Broken pipe|reset by peer)/,
 );
 const started = pattern(
   [
@@ -42,9 +42,12 @@ const started = pattern(
 );
 const restart = pattern(
   ['estart'],
-  /\b(?:head|container|server|engine|service|leader)\b.*\b(?:restarted|restarting|Restarting|started (?:again|anew))\b|Scheduled restart job|restart counter is at (?<count>\d+)|\bRestarted\b/i,
+  /\b(?:head|container|server|engine|service|leader)\b.{0,400}\b(?:restarted|restarting|Restarting|started (?:again|anew))\b|Scheduled restart job|restart counter is at (?<count>\d{1,20})|\bRestarted\b/i,
 );
-const keys = pattern('keys: /', /[Ww]ait timeout.*keys: \/|timed out.*waiting for.*key|Socket Timeout.*key/);
+const keys = pattern(
+  'keys: /',
+  /[Ww]ait timeout.{0,400}keys: \/|timed out.{0,400}waiting for.{0,400}key|Socket Timeout.{0,400}key/,
+);
 
 /** The head began anew, and a worker still hangs on the store or the Ray session that it had before. */
 export const storeRestarted: Signature = {

@@ -33,23 +33,23 @@ const firewall = pattern(
     'Packet filtered',
     'filtered',
   ],
-  /\[UFW BLOCK\]|FINAL_REJECT|ufw.*Status: active|^Status: active|firewalld.*(?:running|active|REJECT)|(?:iptables|nft)\b.*(?:DROP|REJECT|drop|reject|blocked)|(?:policy|-j) (?:DROP|REJECT)|^(?:DROP|REJECT)\s+(?:all|tcp|udp|6)\b|admin(?:istratively)?[- ]prohibited|Packet filtered|\/tcp +filtered/,
+  /\[UFW BLOCK\]|FINAL_REJECT|ufw.{0,400}Status: active|^Status: active|firewalld.{0,400}(?:running|active|REJECT)|(?:iptables|nft)\b.{0,400}(?:DROP|REJECT|drop|reject|blocked)|(?:policy|-j) (?:DROP|REJECT)|^(?:DROP|REJECT)\s{1,60}(?:all|tcp|udp|6)\b|admin(?:istratively)?[- ]prohibited|Packet filtered|\/tcp +filtered/,
 );
 const storePort = pattern(
   'distributed_init_method=tcp://',
-  /^world_size=(?<world>\d+) rank=(?<rank>\d+) .*distributed_init_method=tcp:\/\/\[?(?<address>[\w.:%-]+?)\]?:(?<port>\d+) /,
+  /^world_size=(?<world>\d{1,20}) rank=(?<rank>\d{1,20}) .{0,400}distributed_init_method=tcp:\/\/\[?(?<address>[\w.:%-]{1,200}?)\]?:(?<port>\d{1,20}) /,
 );
 const joined = pattern(
   ['clients joined', 'is assigned as DP rank', 'ncclCommInitRank', 'Init START'],
-  /(?<there>\d+)\/(?<all>\d+) clients joined|is assigned as DP rank|ncclCommInitRank\w* comm .* (?:rank|nranks)/,
+  /(?<there>\d{1,20})\/(?<all>\d{1,20}) clients joined|is assigned as DP rank|ncclCommInitRank\w{0,80} comm .{0,400} (?:rank|nranks)/,
 );
 const probe = pattern(
   ['nc: ', ' port ', 'packets transmitted', 'bytes from', 'succeeded!'],
-  /^nc: connect to (?<ncAddress>\S+) port (?<ncPort>\d+).*(?:timed out|refused|No route)|Connection to \S+ (?<open>\d+) port.*succeeded|\d+ packets transmitted, [1-9]\d* (?:packets )?received|\d+ bytes from (?<ping>[\d.:a-f]+)/,
+  /^nc: connect to (?<ncAddress>\S{1,300}) port (?<ncPort>\d{1,20}).{0,400}(?:timed out|refused|No route)|Connection to \S{1,300} (?<open>\d{1,20}) port.{0,400}succeeded|\d{1,20} packets transmitted, [1-9]\d{0,20} (?:packets )?received|\d{1,20} bytes from (?<ping>[\d.:a-f]{1,200})/,
 );
 const ifname = pattern(
   ['SOCKET_IFNAME'],
-  /(?<variable>(?:NCCL|GLOO|TP)_SOCKET_IFNAME)(?:=| set by environment to | set to )['"]?(?<name>[^\s'",;]+)/,
+  /(?<variable>(?:NCCL|GLOO|TP)_SOCKET_IFNAME)(?:=| set by environment to | set to )['"]?(?<name>[^\s'",;]{1,200})/,
 );
 
 /** What helps to tell why an address is not reached. A signature that asks `whyUnreached` lists these. */

@@ -13,11 +13,11 @@ import { IFNAME, UNREACHED_FORMS, whyUnreached } from './unreached.ts';
 
 const unreached = pattern(
   'remote=[',
-  /(?:connectFullMesh|failed to connect).*?error=?.*?remote=\[(?<address>[0-9a-fA-F.:%\w]+)\]:(?<port>\d+)|connectFullMesh failed with .*?(?:connecting|connect): (?<reason>.*?), remote=\[(?<address2>[0-9a-fA-F.:%\w]+)\](?::(?<port2>\d+))?|timed out connecting: (?<reason2>.*?), remote=\[(?<address3>[0-9a-fA-F.:%\w]+)\](?::(?<port3>\d+))?/,
+  /(?:connectFullMesh|failed to connect).{0,400}?error=?.{0,400}?remote=\[(?<address>[0-9a-fA-F.:%\w]{1,200})\]:(?<port>\d{1,20})|connectFullMesh failed with .{0,400}?(?:connecting|connect): (?<reason>.{0,400}?), remote=\[(?<address2>[0-9a-fA-F.:%\w]{1,200})\](?::(?<port2>\d{1,20}))?|timed out connecting: (?<reason2>.{0,400}?), remote=\[(?<address3>[0-9a-fA-F.:%\w]{1,200})\](?::(?<port3>\d{1,20}))?/,
 );
 const glooTimeout = pattern(
   ['Connect timeout', 'connect [', 'Connection timed out', 'No route to host', 'Network is unreachable'],
-  /gloo.*(?:[Cc]onnect(?:ion)? time(?:out|d out)|connect|No route to host|Network is unreachable) ?\[(?<address>[0-9a-fA-F.:%]+)\]:(?<port>\d+)(?:: (?<reason>.*))?$/,
+  /gloo.{0,400}(?:[Cc]onnect(?:ion)? time(?:out|d out)|connect|No route to host|Network is unreachable) ?\[(?<address>[0-9a-fA-F.:%]{1,200})\]:(?<port>\d{1,20})(?:: (?<reason>.{0,400}))?$/,
 );
 const nccl = pattern(
   [
@@ -27,7 +27,7 @@ const nccl = pattern(
     'NCCL WARN Connect to',
     'NCCL WARN Call to connect',
   ],
-  /(?:socketStartConnect|socketPollConnect|ncclSocketConnect|NCCL WARN)\S*:? .*?[Cc]onnect to (?<address>[\da-fA-F.:]+?)(?:%\w+)?<(?<port>\d+)> (?:failed|returned) ?:? ?(?<reason>[A-Z][A-Za-z ]+)/,
+  /(?:socketStartConnect|socketPollConnect|ncclSocketConnect|NCCL WARN)\S{0,300}:? .{0,400}?[Cc]onnect to (?<address>[\da-fA-F.:]{1,200}?)(?:%\w{1,80})?<(?<port>\d{1,20})> (?:failed|returned) ?:? ?(?<reason>[A-Z][A-Za-z ]{1,200})/,
 );
 const connection = pattern(
   [
@@ -42,10 +42,13 @@ const connection = pattern(
   ],
   /Watchdog caught|nccl(?:System|Remote|Internal)Error|No available shared memory broadcast block|seconds waiting for clients|connectFullMesh failed|remote process exited or there was a network error/,
 );
-const noError = pattern('connectFullMesh failed with', /connectFullMesh failed with \[[^\]]*\] no error/);
+const noError = pattern(
+  'connectFullMesh failed with',
+  /connectFullMesh failed with \[[^\]]{0,200}\] no error/,
+);
 const rayUnique = pattern(
   'Every node should have a unique IP',
-  /Every node should have a unique IP address\. Got (?<nodes>\d+) nodes with node ids \[[^\]]*\] and (?<addresses>\d+) unique IP addresses (?<set>\{[^}]*\})/,
+  /Every node should have a unique IP address\. Got (?<nodes>\d{1,20}) nodes with node ids \[[^\]]{0,200}\] and (?<addresses>\d{1,20}) unique IP addresses (?<set>\{[^}]{0,200}\})/,
 );
 
 /** Gloo, NCCL or Ray offered an address that is not the fabric's, and the others cannot get there. */
