@@ -4,15 +4,15 @@ import type { Finding } from '../domain/finding.ts';
 import { DURING } from './during.ts';
 
 /**
- * A fabric interface that was up before the launch and is down after the attempt: whatever the ranks say of silent
- * peers then follows from it. Undefined where the other end alone was cut, since both ends of a cable show it.
+ * The interface over which a rank's peers know it, down after the attempt: whatever the ranks say of silent peers then
+ * follows from it. Ranks that ran before this run came may have lost it before its first look.
  */
 export function linkDown(evidence: Evidence, final: boolean): Finding | undefined {
   for (const { node, address, rank } of evidence.services) {
     if (address === undefined) continue;
     const before = interfaceWith(evidence.before, node, address);
     const after = interfaceWith(evidence.after, node, address) ?? sameNamed(evidence.after, node, before);
-    if (before?.up !== true || after === undefined || after.up) continue;
+    if (after === undefined || after.up) continue;
     const seen = evidence.ranks.find((one) => one.rank === rank);
     const stage = seen?.stage;
     return {
@@ -23,9 +23,10 @@ export function linkDown(evidence: Evidence, final: boolean): Finding | undefine
       stage,
       final,
       confidence: 0.95,
-      title:
-        `The fabric link of ${node} (${after.name}) went down ${stage === undefined ? '' : DURING[stage]}`.trim(),
-      why: 'It was up before the launch. The ranks wait for each other over it, and none says so by itself for many minutes.',
+      title: before?.up
+        ? `The fabric link of ${node} (${after.name}) went down ${stage === undefined ? '' : DURING[stage]}`.trim()
+        : `The fabric link of ${node} (${after.name}) is down`,
+      why: 'The ranks wait for each other over it, and none says so by itself for many minutes.',
       quotes: [],
       consequences: evidence.ranks
         .filter(({ ended }) => ended !== undefined && !ended.requested)
