@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { treat } from '../../src/diagnosis/treat.ts';
 import type { Finding } from '../../src/domain/finding.ts';
+import type { Service } from '../../src/domain/plan.ts';
 import { editRecipe } from '../../src/domain/recipe.ts';
 import { remedies } from '../../src/knowledge/remedies/index.ts';
 import { evidenceOf } from '../diagnosis/cases.ts';
@@ -21,16 +22,37 @@ const blank: Finding = {
   values: {},
 };
 
+/** A rank of ours. */
+const service: Service = {
+  name: 'model-x-r0',
+  node: 'spark-a',
+  rank: 0,
+  role: 'head',
+  engine: 'vllm',
+  in: 'docker',
+  argv: [],
+  env: {},
+  secretEnv: {},
+  recipe: 'model-x',
+  recipeDigest: '',
+  effectiveDigest: '',
+  edits: [],
+  servedName: 'model-x',
+};
+
 type Input = {
   readonly cause: string;
   readonly engine?: 'sglang' | 'vllm';
   readonly recipe?: object;
   readonly more?: Partial<Finding>;
+  /** Somebody else launched the ranks. */
+  readonly byHand?: boolean;
 };
 
 /** The remedies for a cause one after the other, each with the recipe that the ones before left. */
-function cures({ cause, engine = 'vllm', recipe = {}, more = {} }: Input) {
-  const evidence = evidenceOf({ engine, logs: { head: [], worker: [] }, recipe });
+function cures({ cause, engine = 'vllm', recipe = {}, more = {}, byHand = false }: Input) {
+  const made = evidenceOf({ engine, logs: { head: [], worker: [] }, recipe });
+  const evidence = { ...made, services: byHand ? [] : [service] };
   let effective = evidence.recipe;
   const tried: { engine: typeof engine; remedy: string; cause: string }[] = [];
   for (;;) {
@@ -74,6 +96,14 @@ describe('cures by variables', () => {
   });
 });
 
+describe('TCP instead of RDMA', () => {
+  it('is the last resort for ranks of ours, and none for others’', () => {
+    const cause = 'lossless-ethernet-config-lost';
+    expect(cures({ cause }).tried).toEqual(['over-sockets']);
+    expect(cures({ cause, byHand: true }).tried).toEqual([]);
+  });
+});
+
 describe('one value that was meant for all nodes', () => {
   it('is taken away: devices', () => {
     const recipe = { network: 'auto', env: { NCCL_IB_HCA: 'rocep1s0f0', NCCL_SOCKET_IFNAME: 'eth0' } };
@@ -87,6 +117,8 @@ describe('one value that was meant for all nodes', () => {
     expect(given.tried).toEqual(['gid-index', 'over-sockets']);
     expect(given.recipe.env).not.toHaveProperty('NCCL_IB_GID_INDEX');
     expect(cures({ cause: 'wrong-gid-index' }).recipe.env).toMatchObject({ NCCL_IB_GID_INDEX: '3' });
+    const shown = { cause: 'wrong-gid-index', byHand: true, more: { values: { index: '5' } } };
+    expect(cures(shown).tried).toEqual([]);
   });
 
   it('is taken away: ranks and addresses among the arguments', () => {

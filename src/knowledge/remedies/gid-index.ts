@@ -13,6 +13,8 @@ export const gidIndex: Remedy = {
       ? 'Let NCCL choose the GID on each node'
       : `Use the GID at index ${USUAL_INDEX}, where RoCE v2 usually is`,
   cost: () => 'nothing',
-  apply: ({ recipe }) =>
-    dropEnv(recipe, ['NCCL_IB_GID_INDEX']) ?? setEnv(recipe, { NCCL_IB_GID_INDEX: USUAL_INDEX }),
+  // Where the log shows an index that was given, another one is not better.
+  apply: ({ recipe, finding }) =>
+    dropEnv(recipe, ['NCCL_IB_GID_INDEX']) ??
+    (finding.values['index'] === undefined ? setEnv(recipe, { NCCL_IB_GID_INDEX: USUAL_INDEX }) : undefined),
 };

@@ -15,5 +15,9 @@ export const overSockets: Remedy = {
   title: () => 'Let NCCL go over TCP instead of RDMA',
   cost: () =>
     'the ranks exchange their data several times slower; tokens come more slowly, most of all with many requests',
-  apply: ({ recipe }) => ('NCCL_NET' in recipe.env ? undefined : setEnv(recipe, { NCCL_IB_DISABLE: '1' })),
+  apply: ({ recipe, evidence }) =>
+    // Of ranks that somebody launched by hand nothing tells whether RDMA could be had after all.
+    evidence.services.length === 0 || 'NCCL_NET' in recipe.env
+      ? undefined
+      : setEnv(recipe, { NCCL_IB_DISABLE: '1' }),
 };

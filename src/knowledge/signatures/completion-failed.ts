@@ -193,6 +193,7 @@ function retries(view: View, first: Found): Match | undefined {
   const early = ['start', 'rendezvous', 'weights'].includes(first.stage);
   const pair = queuePairIn(first.message);
   const given = view.find(IB_GID_INDEX).slice(0, 2);
+  const index = given[0]?.groups['index'] ?? given[0]?.groups['given'];
   return {
     cause: 'wrong-gid-index',
     node: undefined,
@@ -204,6 +205,7 @@ function retries(view: View, first: Found): Match | undefined {
       'On each node: show_gids; take the index of the entry with RoCE v2 and the fabric address, or leave NCCL_IB_GID_INDEX unset with NCCL 2.21 and later.',
       'If the GIDs are right: ib_write_bw between the nodes tells whether RoCE passes at all; then look at cable, MTU and switch.',
     ],
+    values: index === undefined ? {} : { index },
     confidence: early ? 0.65 : 0.55,
     specificity: 2,
     alternatives: [
