@@ -103,6 +103,14 @@ export type StatusReport = {
   }[];
   readonly unreached: readonly { readonly node: string; readonly why: string }[];
   readonly owed: readonly { readonly node: string; readonly id: string; readonly title: string }[];
+  /** Ended ranks that their guards had stopped, with nobody there to see it. */
+  readonly stopped?: readonly {
+    readonly node: string;
+    readonly recipe: string;
+    readonly rank: number;
+    readonly run: string;
+    readonly guard: NonNullable<RankRecord['guard']>;
+  }[];
   /** Controllers that work on nodes now, by the locks they hold there. */
   readonly busy?: readonly {
     readonly nodes: readonly string[];

@@ -1,7 +1,9 @@
 import { type NodeFacts, type RankRecord, valueIf } from '../domain/facts.ts';
+import { stoppedByGuard } from '../domain/guard.ts';
 import { LOCK_DEAD_SECONDS } from '../domain/node-folder.ts';
 import type { RankStatus, StatusReport } from '../domain/report.ts';
 import { engines } from '../knowledge/engines/index.ts';
+import { allRanks } from '../planning/our-ranks.ts';
 import { askHealth } from './health.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';
@@ -30,11 +32,21 @@ export const status: Operation<typeof inputs.status> = {
           : [{ node: node.node, why: `Which ranks run there is not known: ${node.ranks.why}.` }];
       }),
       owed: owedOf(facts),
+      stopped: stoppedOf(facts),
       busy: busyOf(facts),
     };
     return { report, exit: services.some((service) => service.serving) ? 0 : 1 };
   },
 };
+
+/** Of a job that has ended whole nothing else would be shown. */
+function stoppedOf(facts: readonly NodeFacts[]): NonNullable<StatusReport['stopped']> {
+  return allRanks(facts).flatMap(({ node, record: { recipe, rank, run, state, guard } }) =>
+    state === 'ended' && guard !== undefined && stoppedByGuard(guard)
+      ? [{ node, recipe, rank, run, guard }]
+      : [],
+  );
+}
 
 /** A lock that is not refreshed any more was left behind by a controller that is gone. */
 function busyOf(facts: readonly NodeFacts[]): NonNullable<StatusReport['busy']> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { StatusReport } from '../../src/domain/report.ts';
-import { downAfterEach, endOf, liveThrough, of, openLab } from './lab.ts';
+import { downAfterEach, liveThrough, of, openLab } from './lab.ts';
 
 downAfterEach();
 
@@ -10,7 +10,7 @@ describe('memory eaten by somebody else while a rank comes up', () => {
   it('guarded: the guard stops the rank, the finding has the curve, and a smaller share is proved', async () => {
     const told = await liveThrough('guarded', { env: { FIRSTLIGHT_LAB_SPEED: '8' } });
     expect(told.code).toBe(0);
-    expect(endOf(told.events)).toMatchObject({ outcome: 'serving' });
+    expect(of(told.events, 'run-ended')[0]).toMatchObject({ outcome: 'serving' });
     const guards = of(told.events, 'guard').filter(
       ({ attempt, node }) => attempt === 1 && node === 'spark-b',
     );

@@ -105,6 +105,10 @@ function renderStatus(report: StatusReport, style: Style): string {
     ({ nodes: on, owner, run, since }) =>
       `${owner} works on ${list(on)} since ${when(since, style.now)}, run ${run}`,
   );
+  const stopped = (report.stopped ?? []).map(
+    ({ node, recipe, rank, run, guard }) =>
+      `${node}: rank ${rank} of ${recipe}, run ${run}, ${guardWords(guard)}`,
+  );
   const nothing =
     unreached.length === 0
       ? `Nothing serves on ${report.cluster}. Bring a model up with firstlight up RECIPE`
@@ -142,6 +146,7 @@ function renderStatus(report: StatusReport, style: Style): string {
         ];
       }),
       ...told,
+      ...labelled('Guard', stopped, style),
       ...labelled('Busy', busy, style),
       ...labelled('Owed', owing, style),
     ],
