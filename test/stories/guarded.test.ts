@@ -11,27 +11,27 @@ describe('memory eaten by somebody else while a rank comes up', () => {
     const told = await liveThrough('guarded', { env: { FIRSTLIGHT_LAB_SPEED: '8' } });
     expect(told.code).toBe(0);
     expect(of(told.events, 'run-ended')[0]).toMatchObject({ outcome: 'serving' });
-    const guards = of(told.events, 'guard').filter(
-      ({ attempt, node }) => attempt === 1 && node === 'spark-b',
-    );
+    // What follows is the first up's; the story looks at it again with a second one.
+    const events = told.events.filter(({ run }) => run === '1');
+    const guards = of(events, 'guard').filter(({ attempt, node }) => attempt === 1 && node === 'spark-b');
     expect(guards.map(({ guard }) => guard.state)).toEqual(['guards', 'stopped']);
     expect(guards.at(-1)?.guard).toMatchObject({ by: 'docker', reserveBytes: 3 * GIB });
-    const final = of(told.events, 'finding').filter((one) => one.final);
+    const final = of(events, 'finding').filter((one) => one.final);
     expect(final).toMatchObject([{ cause: 'memory-exhausted-rank-stopped', node: 'spark-b', rank: 1 }]);
     expect(final[0]?.values['curve']).toMatch(/^-\d+:\d+ .*0:\d+$/);
     expect(final[0]?.values['holder']).toBe('reindex');
     const cause = { cause: 'memory-exhausted-rank-stopped', remedy: 'less-memory' };
-    expect(of(told.events, 'remedy-applied')).toMatchObject([
+    expect(of(events, 'remedy-applied')).toMatchObject([
       { ...cause, edits: [{ path: 'memory.fraction', from: 0.8, to: 0.75 }] },
     ]);
-    expect(of(told.events, 'remedy-proved')).toMatchObject([cause]);
+    expect(of(events, 'remedy-proved')).toMatchObject([cause]);
     // What was eaten is somebody's work, and nobody allowed to stop it.
     expect(
-      of(told.events, 'step-started').filter(
+      of(events, 'step-started').filter(
         ({ kind }) => kind !== 'start-rank' && kind !== 'stop-rank' && kind !== 'await-memory',
       ),
     ).toEqual([]);
-    const measured = of(told.events, 'memory-measured').filter(({ measured }) => measured.served);
+    const measured = of(events, 'memory-measured').filter(({ measured }) => measured.served);
     expect(measured.map(({ measured: { node, weightsBytes } }) => [node, weightsBytes])).toEqual(
       [
         ['spark-b', 59.2 * GIB],
