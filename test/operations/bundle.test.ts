@@ -56,7 +56,12 @@ function recorded(): string {
     controller: { host: 'desk', user: 'maria', pid: 1 },
     version: '0.1.0',
   });
-  journal.append(run, { type: 'looked', attempt: 1, milliseconds: 1, facts: ['spark-a', 'spark-b'].map((node) => sparkFacts({ node })) });
+  journal.append(run, {
+    type: 'looked',
+    attempt: 1,
+    milliseconds: 1,
+    facts: ['spark-a', 'spark-b'].map((node) => sparkFacts({ node })),
+  });
   ['spark-a', 'spark-b'].forEach((node, rank) => {
     journal.append(run, {
       type: 'rank-started',
