@@ -129,12 +129,12 @@ describe('commands on a host', () => {
 
   it('end by their timeout on the node', async () => {
     const ran = await hosts[0]?.run(
-      { ...script('echo first; sleep 30; echo late > late'), timeoutSeconds: 1 },
+      { ...script('echo first; sleep 30.271; echo late > late'), timeoutSeconds: 1 },
       { signal: never },
     );
     expect(ran).toMatchObject({ kind: 'timeout', seconds: 1, stdout: 'first\n' });
     const left = await hosts[0]?.run(
-      { argv: ['sh', '-c', 'ps -A -o args | grep "[s]leep 30"'] },
+      { argv: ['sh', '-c', 'ps -A -o args | grep "[s]leep 30.271"'] },
       { signal: never },
     );
     expect(left).toMatchObject({ stdout: '' });
