@@ -131,6 +131,9 @@ describe('up on two-sparks', () => {
       expect(drops.map(({ node, result }) => ({ node, result }))).toEqual([
         { node: 'spark-a', result: 'failed' },
         { node: 'spark-b', result: 'failed' },
+        // Without root the model's own files leave the cache.
+        { node: 'spark-a', result: 'done' },
+        { node: 'spark-b', result: 'done' },
       ]);
       // What the cache leaves free is enough to begin with, and the kernel gives up the rest by itself.
       expect(endOf(told.events).outcome).toBe('serving');
