@@ -107,6 +107,14 @@ UsePAM no
 SetEnv PATH=/srv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 Subsystem sftp internal-sftp
 CONF
+  # Where there are real GPUs, each host has one of its own: "0 1" in FIRSTLIGHT_E2E_GPUS.
+  if [ -n "${FIRSTLIGHT_E2E_GPUS:-}" ]; then
+    local gpu=${FIRSTLIGHT_E2E_GPUS%% *}
+    [ "$host" = a ] || gpu=${FIRSTLIGHT_E2E_GPUS##* }
+    sed -i "s|^SetEnv |SetEnv CUDA_VISIBLE_DEVICES=$gpu |" /etc/ssh/sshd_config
+    printf '#!/bin/sh\nexec %s -i %s "$@"\n' "$(command -v nvidia-smi)" "$gpu" >/srv/bin/nvidia-smi
+    mount -t tmpfs tmpfs /proc/driver/nvidia/gpus && mkdir "/proc/driver/nvidia/gpus/$gpu"
+  fi
   # A banner from the login shell: output must be told apart from it.
   sed -i '1i echo "Welcome to this host, have a nice day"' /srv/home/aurora/.bashrc
   /usr/sbin/sshd -E /srv/sshd.log

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a tiny model from nothing: tiny-model.py FOLDER [llama|qwen3] [--hidden N] [--layers N].
+"""Makes a tiny model from nothing: tiny-model.py FOLDER [llama|qwen3] [--hidden N] [--layers N] [--ballast N].
 
 Two safetensors shards with an index, a byte-level tokenizer, a chat template; only Python's own library is needed.
 Its weights are random, but its last layer is a table of which token follows which, so that whatever is asked it
@@ -23,6 +23,7 @@ def main():
     parser.add_argument("--hidden", type=int, default=128)
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--context", type=int, default=512)
+    parser.add_argument("--ballast", type=int, default=0, help="that many shards of 128 MiB for torch-engine.py to bear")
     args = parser.parse_args()
     os.makedirs(args.folder, exist_ok=True)
     size = Size(args)
@@ -38,6 +39,7 @@ class Size:
         self.hidden = args.hidden
         self.layers = args.layers
         self.context = args.context
+        self.ballast = args.ballast
         self.heads = 4
         self.kv_heads = 2
         self.head_dim = max(32, args.hidden // 4)
@@ -163,10 +165,12 @@ def weights(folder, size):
     total = 0
     for shard, members in shards.items():
         total += shard_file(os.path.join(folder, shard), {name: tensors[name] for name in members})
-    write(folder, "model.safetensors.index.json", {
-        "metadata": {"total_size": total},
-        "weight_map": {name: shard for shard, members in shards.items() for name in members},
-    })
+    placed = {name: shard for shard, members in shards.items() for name in members}
+    for at in range(size.ballast):
+        name, shard = f"ballast.{at}.weight", f"ballast-{at:05d}.safetensors"
+        total += heavy_file(os.path.join(folder, shard), name)
+        placed[name] = shard
+    write(folder, "model.safetensors.index.json", {"metadata": {"total_size": total}, "weight_map": placed})
 
 
 def chain(size):
@@ -191,6 +195,25 @@ def shard_file(path, tensors):
         for blob in blobs:
             file.write(blob)
     return at
+
+
+WIDE = 8192
+
+
+def heavy_file(path, name):
+    """A square of random numbers of about 0.004, either sign: their upper bytes are 0x3b or 0xbb."""
+    count = WIDE * WIDE
+    raw = bytearray(2 * count)
+    raw[0::2] = os.urandom(count)
+    raw[1::2] = os.urandom(count).translate(bytes(0x3B if byte < 128 else 0xBB for byte in range(256)))
+    header = {"__metadata__": {"format": "pt"}}
+    header[name] = {"dtype": "BF16", "shape": [WIDE, WIDE], "data_offsets": [0, len(raw)]}
+    head = json.dumps(header).encode()
+    head += b" " * (-len(head) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(head)) + head)
+        file.write(raw)
+    return len(raw)
 
 
 def bfloat16(values):

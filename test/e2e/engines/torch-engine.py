@@ -132,19 +132,24 @@ class Model:
         self.ranks, self.config = ranks, config
         say(f"Starting to load model {folder}...")
         began = time.time()
-        read = load_shards(folder)
-        share = config["hidden_size"] // ranks.world
-        own = slice(ranks.rank * share, (ranks.rank + 1) * share)
+        self.ballast, read = [], {}
 
-        def tensor(name):
-            shape, raw = read[name]
+        def tensor(entry):
+            """A rank's own columns, on its device."""
+            shape, raw = entry
+            share = shape[1] // ranks.world
             bits = torch.frombuffer(bytearray(raw), dtype=torch.bfloat16).reshape(shape)
-            return bits[:, own].float().contiguous().to(ranks.device)
+            return bits[:, ranks.rank * share : (ranks.rank + 1) * share].contiguous().to(ranks.device)
 
-        self.codes = tensor("model.embed_tokens.weight")
-        self.head = tensor("lm_head.weight").T.contiguous()
+        for name, entry in load_shards(folder):
+            if name.startswith("ballast."):
+                self.ballast.append(tensor(entry))
+            elif name in ("model.embed_tokens.weight", "lm_head.weight"):
+                read[name] = tensor(entry).float()
+        self.codes = read["model.embed_tokens.weight"]
+        self.head = read["lm_head.weight"].T.contiguous()
         say(f"Loading weights took {time.time() - began:.2f} seconds")
-        size = (self.codes.numel() + self.head.numel()) * 4
+        size = (self.codes.numel() + self.head.numel()) * 4 + sum(one.numel() * 2 for one in self.ballast)
         say(f"Model loading took {size / 2**30:.2f} GiB memory and {time.time() - began:.2f} seconds")
         say("Available KV cache memory: 1.00 GiB")
         say("GPU KV cache size: 65,536 tokens")
@@ -158,6 +163,13 @@ class Model:
         dist.broadcast(asked, src=0)
         if int(asked.item()) < 0:
             return None
+        if self.ballast:
+            state = torch.ones(self.ballast[0].shape[1], device=self.ranks.device, dtype=torch.bfloat16)
+            for one in self.ballast:
+                whole = one @ state
+                dist.all_reduce(whole)
+                share = state.numel()
+                state = (whole / whole.norm())[self.ranks.rank * share : (self.ranks.rank + 1) * share].contiguous()
         logits = self.codes[asked] @ self.head
         dist.all_reduce(logits)
         return int(logits.argmax().item())
@@ -189,7 +201,6 @@ def load_shards(folder):
     with open(os.path.join(folder, "model.safetensors.index.json"), encoding="utf-8") as file:
         names = json.load(file)["weight_map"]
     shards = sorted(set(names.values()))
-    read = {}
     for at, shard in enumerate(shards):
         with open(os.path.join(folder, shard), "rb") as file:
             raw = file.read()
@@ -203,10 +214,9 @@ def load_shards(folder):
             start, stop = entry["data_offsets"]
             if 8 + length + stop > len(raw):
                 raise SafetensorError("Error while deserializing header: incomplete metadata, file not fully covered")
-            read[name] = (entry["shape"], raw[8 + length + start : 8 + length + stop])
+            yield name, (entry["shape"], raw[8 + length + start : 8 + length + stop])
         done = (at + 1) * 100 // len(shards)
         print(f"Loading safetensors checkpoint shards: {done:3d}% Completed | {at + 1}/{len(shards)}", flush=True)
-    return read
 
 
 def serve(args, model):
