@@ -117,7 +117,7 @@ export const VLLM_MARKS: Marks = [
   [/^Initial profiling\/warmup run took /, { stage: 'kv' }],
   [/^Estimated CUDA graph memory: /, { stage: 'kv' }],
   [/^Available KV cache memory: |memory for KV Cache as specified by kv_cache_memory_bytes/, { stage: 'kv' }],
-  [/^GPU KV cache size: |^Maximum concurrency for /, { stage: 'kv' }],
+  [/^[CG]PU KV cache size: |^Maximum concurrency for /, { stage: 'kv' }],
   [/^Graph capturing finished in /, { stage: 'warmup' }],
   [/^init engine \(profile, create kv cache, warmup model\) took /, { stage: 'warmup' }],
   [/^Starting vLLM (?:API )?server/, { stage: 'warmup' }],
