@@ -26,6 +26,25 @@ describe('what the look after the failure adds', () => {
     expect(on([CHECK], after)).toMatchObject({ cause: 'gpu-memory-still-being-reclaimed', node: 'spark-b' });
   });
 
+  it('a GPU with memory of its own is not given back by what the host has free', () => {
+    const gpu = {
+      index: 0,
+      name: 'NVIDIA H200',
+      uuid: 'GPU-1',
+      unified: false,
+      totalBytes: known(140 * GIB),
+      freeBytes: known(6 * GIB),
+      driver: '580.159.04',
+    };
+    const memory = { freeBytes: 244 * GIB };
+    const still = [{ ...sparkFacts({ node: 'spark-b', memory }), gpus: known([gpu]) }];
+    expect(on([CHECK], still).cause).not.toBe('gpu-memory-still-being-reclaimed');
+    const back = [
+      { ...sparkFacts({ node: 'spark-b', memory }), gpus: known([{ ...gpu, freeBytes: known(139 * GIB) }]) },
+    ];
+    expect(on([CHECK], back).cause).toBe('gpu-memory-still-being-reclaimed');
+  });
+
   it('memory that is missing still is too large a wish', () => {
     const after = [
       sparkFacts({ node: 'spark-b', memory: { freeBytes: 41 * GIB, availableBytes: 42 * GIB } }),

@@ -155,7 +155,7 @@ function cameBack(
   shown: readonly Found[],
   missed: string,
 ): Match | undefined {
-  const bytes = valueIf(factsAfter(view.evidence, node)?.memory)?.freeBytes;
+  const bytes = freeNow(view, node);
   const { need, free } = first.groups;
   if (bytes === undefined || need === undefined || free === undefined) return undefined;
   const there = bytes / 2 ** 30;
@@ -172,6 +172,15 @@ function cameBack(
     specificity: 2,
     alternatives: [{ cause: 'insufficient-free-memory-at-startup', confidence: 0.15 }],
   };
+}
+
+/** What is free where the engine looked for it: the host's memory on unified nodes, else the emptiest GPU's own. */
+function freeNow(view: View, node: string): number | undefined {
+  const facts = factsAfter(view.evidence, node);
+  const gpus = valueIf(facts?.gpus) ?? [];
+  if (gpus.length === 0 || gpus.some((gpu) => gpu.unified)) return valueIf(facts?.memory)?.freeBytes;
+  const free = gpus.flatMap((gpu) => valueIf(gpu.freeBytes) ?? []);
+  return free.length === 0 ? undefined : Math.max(...free);
 }
 
 /** SGLang's balance check is raised where memory is plenty; short of it is another rank. */
