@@ -1,7 +1,7 @@
 import type { Node } from '../domain/cluster.ts';
 import { type Holder, type NodeFacts, type ReachedFacts, valueIf } from '../domain/facts.ts';
 import type { NodeMemoryPlan } from '../domain/plan.ts';
-import type { EngineName, Recipe } from '../domain/recipe.ts';
+import { type EngineName, type Recipe, softwareOf } from '../domain/recipe.ts';
 import { gib, plural, thousands } from '../domain/units.ts';
 import { chooseHolders } from './choose-holders.ts';
 import { keyOf, learnedFor, type Remembered } from './learned.ts';
@@ -133,7 +133,7 @@ export function allocate(input: {
     wantedSequences,
     largestContext: largest > 0 ? largest : undefined,
     shares: drafts.map((draft) =>
-      shareOf(draft, { sequences, wantedSequences, recipe, settled: input.settled }),
+      shareOf(draft, { sequences, wantedSequences, recipe, engine, settled: input.settled }),
     ),
   };
 }
@@ -153,12 +153,26 @@ type Draft = {
   readonly going: readonly Holder[];
 };
 
+/**
+ * What vLLM takes where the recipe fixes its share: it fills that with cache, and does not start unless so much of the
+ * whole is free (engines.md 5.1). The reserve counts as free there.
+ */
+function askedBytes(
+  { recipe, engine }: { readonly recipe: Recipe; readonly engine: EngineName },
+  room: Room,
+): number {
+  const { fraction } = recipe.memory;
+  if (fraction === 'auto' || softwareOf(engine) !== 'vllm') return 0;
+  return fraction * room.totalBytes - (room.availableBytes - room.canGetBytes);
+}
+
 function shareOf(
   draft: Draft,
   of: {
     readonly sequences: number;
     readonly wantedSequences: number;
     readonly recipe: Recipe;
+    readonly engine: EngineName;
     readonly settled: ReadonlySet<string>;
   },
 ): Share {
@@ -173,7 +187,7 @@ function shareOf(
       memory: unknownMemory(node, draft.why),
     };
   const { need, room } = known;
-  const kvBytes = need.sequenceBytes * of.sequences;
+  const kvBytes = Math.max(need.sequenceBytes * of.sequences, askedBytes(of, room) - fixed(need));
   const sumBytes = fixed(need) + kvBytes;
   const now = room.canGetBytes + draft.ours;
   const chosen = of.settled.has(node) ? [] : choose(known, draft.going, now, sumBytes);

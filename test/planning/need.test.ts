@@ -140,3 +140,21 @@ test('a context past the model’s own limit is told as that, and no larger one 
   });
   expect(largestContext).toBe(262_144);
 });
+
+test('a share that the recipe fixes is what vLLM takes, however little the model needs', () => {
+  const of = (engine: 'vllm' | 'sglang') => {
+    const { shares } = allocate({
+      nodes: sparkNodes,
+      facts: [spark('a'), spark('b')],
+      recipe: sparkRecipe({ context: 4096, sequences: 1, memory: { fraction: 0.8 } }),
+      engine,
+      settled: new Set(),
+      leaving: new Set(),
+      alsoGoing: () => [],
+    });
+    return (shares[0]?.memory.sumBytes ?? 0) / GIB;
+  };
+  // vLLM starts where 0.8 of 121.7 GiB are free, the reserve of 6 among them; SGLang's share is of what is free.
+  expect(of('vllm')).toBeCloseTo(0.8 * 121.69 - 6, 0);
+  expect(of('sglang')).toBeLessThan(of('vllm') - 10);
+});
