@@ -76,6 +76,26 @@ describe('what the look after the failure adds', () => {
     expect(on([line], [facts('6.17.0-1008-nvidia')]).cause).toBe('memlock-limit-too-low');
   });
 
+  it('a network that goes over TCP has not ended a rank that met the others', () => {
+    const tcp = (host: string, more: readonly string[]) => [
+      `${host}:1:1 [0] NCCL INFO NET/IB : No device found.`,
+      `${host}:1:1 [0] NCCL INFO Using network Socket`,
+      ...more,
+    ];
+    const loads = ['[2026-10-04 11:40:22 TP0] Load weight begin. avail mem=108.11 GB'];
+    const cause = (more: readonly string[]) =>
+      diagnose(
+        evidenceOf({
+          engine: 'sglang',
+          logs: { head: tcp('a', more), worker: tcp('b', more) },
+          ended: { worker: 139 },
+        }),
+        { final: true },
+      ).cause;
+    expect(cause([])).toBe('rdma-not-available-in-container');
+    expect(cause(loads)).toBe('unknown');
+  });
+
   it('an address of the fabric that answers nothing lies behind a firewall', () => {
     const net = (node: string, address: string) =>
       sparkFacts({

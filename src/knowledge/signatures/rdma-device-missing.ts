@@ -1,3 +1,4 @@
+import { STAGES } from '../../domain/finding.ts';
 import { list } from '../../domain/units.ts';
 import { devicesIn, hcaOf, IB_HCA, IB_NONE, IB_USING, NCCL_NETWORK, usesSockets } from './rdma-setup.ts';
 import { nodesOf, severalNodes } from './scene.ts';
@@ -117,6 +118,7 @@ export const rdmaMissing: Signature = {
     const nodes = nodesOf(view.evidence);
     const shown: Found[] = [];
     const blind: string[] = [];
+    let cannotGoOn = false;
     for (const node of nodes) {
       const on = (found: Found) => found.node === node;
       if (view.find(IB_USING).some(on)) continue;
@@ -124,6 +126,7 @@ export const rdmaMissing: Signature = {
       const sockets = usesSockets(view, node) ?? view.find(notFound).find(on);
       const hard = view.find(noDevice).find(on);
       if (why === undefined || (sockets === undefined && hard === undefined)) continue;
+      if (hard !== undefined) cannotGoOn = true;
       blind.push(node);
       shown.push(why, ...(sockets === undefined ? [] : [sockets]));
     }
@@ -132,6 +135,8 @@ export const rdmaMissing: Signature = {
     const only = blind.length === 1 && blind[0] !== undefined ? blind[0] : undefined;
     const library = view.find(noVerbs).length > 0;
     const rate = view.find(slow).at(-1);
+    // Over TCP it goes on: what ended a rank later was something else.
+    if (!cannotGoOn && endedLater(view)) return undefined;
     const wired = view.find(NCCL_NETWORK).length > 0 && hasFabric(view, shown);
     return {
       cause: 'rdma-not-available-in-container',
@@ -157,6 +162,13 @@ export const rdmaMissing: Signature = {
     };
   },
 };
+
+/** Whether a rank ended by itself once the ranks had met. */
+function endedLater({ evidence }: View): boolean {
+  return evidence.ranks.some(
+    ({ ended, stage }) => ended?.requested === false && STAGES.indexOf(stage) > STAGES.indexOf('rendezvous'),
+  );
+}
 
 /** Names that udev gives to ports of a ConnectX, and what NCCL was told to use. */
 function hasFabric(view: View, shown: readonly Found[]): boolean {
