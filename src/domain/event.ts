@@ -186,6 +186,17 @@ export function parseEvent(json: string): Event {
   return value;
 }
 
+/** A JSON list of events of the journal. Throws where one is none. */
+export function parseEvents(json: string): readonly Event[] {
+  const values: unknown = JSON.parse(json);
+  if (!Array.isArray(values)) throw new Error('not a list of events');
+  return values.map((value: unknown) => {
+    if (!hasHead(value))
+      throw new Error(`not an event of the journal: ${JSON.stringify(value).slice(0, 200)}`);
+    return value;
+  });
+}
+
 /** The journal is written by firstlight alone; its head is checked, its body is trusted. */
 function hasHead(value: unknown): value is Event {
   if (typeof value !== 'object' || value === null) return false;

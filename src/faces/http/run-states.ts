@@ -21,6 +21,7 @@ export function newRunStates(journal: () => World['journal']): RunStates {
   const states = new Map<string, RunState>();
   // A run that has ended stays as it is.
   const ended = new Map<string, RunRow>();
+  const reading = new Map<string, Promise<RunState | undefined>>();
   return {
     async row(summary) {
       const known = ended.get(summary.run);
@@ -38,8 +39,19 @@ export function newRunStates(journal: () => World['journal']): RunStates {
       if (state?.ended) ended.set(summary.run, row);
       return row;
     },
-    async of(run) {
-      let state = states.get(run) ?? blank;
+    of(run) {
+      // Those who ask at once share one reading; its last slice is read after each of them asked.
+      const going = reading.get(run);
+      if (going !== undefined) return going;
+      const begun = Promise.resolve().then(() => readOn(run));
+      reading.set(run, begun);
+      return begun;
+    },
+  };
+
+  async function readOn(run: string): Promise<RunState | undefined> {
+    let state = states.get(run) ?? blank;
+    try {
       for (;;) {
         const events = journal().read(run, state.lastSeq, AT_ONCE);
         for (const event of events) state = fold(state, event);
@@ -47,13 +59,15 @@ export function newRunStates(journal: () => World['journal']): RunStates {
         // Others are served between two slices.
         await new Promise((resolve) => setImmediate(resolve));
       }
-      if (state.lastSeq === 0) return undefined;
-      // The one that was asked for last stands last.
-      states.delete(run);
-      states.set(run, state);
-      const [oldest] = states.keys();
-      if (states.size > KEPT && oldest !== undefined) states.delete(oldest);
-      return state;
-    },
-  };
+    } finally {
+      reading.delete(run);
+    }
+    if (state.lastSeq === 0) return undefined;
+    // The one that was asked for last stands last.
+    states.delete(run);
+    states.set(run, state);
+    const [oldest] = states.keys();
+    if (states.size > KEPT && oldest !== undefined) states.delete(oldest);
+    return state;
+  }
 }
