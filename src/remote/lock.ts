@@ -215,7 +215,7 @@ function linkIf(file: string): string {
 }
 
 function saidBy(ran: Extract<Ran, { kind: 'ran' | 'refused' }>): string {
-  return ran.kind === 'ran' ? ran.stderr.trim() || `exit ${ran.code}` : ran.text;
+  return ran.kind === 'ran' ? ran.stderr.trim().replaceAll('\n', '; ') || `exit ${ran.code}` : ran.text;
 }
 
 function compare(a: string, b: string): number {
@@ -239,23 +239,25 @@ tokens() { for f in "$L"/owner.*; do [ -e "$f" ] && echo "${'$'}{f##*/owner.}"; 
 /** $1 token, $2 record, $3 token of an owner that is dead, or empty. Prints `taken`, or `held <token or -> <age>` and the record. */
 const TAKE = `${HEAD}
 held() { set -- $(tokens); f="$L"; [ -n "$1" ] && f="$L/owner.$1"; echo "held \${1:--} $(($(date +%s) - $(mtime "$f")))"; cat "$L/owner" 2>/dev/null; exit 0; }
+# A shell says no more of a full disk than "I/O error".
+refuse() { df -Pk "$R/tmp" | { read -r _; read -r _ _ _ free _; [ "\${free:-1}" -le 4 ] && echo "No space left on $R/tmp" || echo "$L cannot be made"; } >&2; exit 1; }
 # Other users may take it over too, once it is dead.
 umask 0
 new="$L.$me"
-printf '%s\\n' "$2" >"$new" || exit 1
 trap 'rm -f "$new"' EXIT
+printf '%s\\n' "$2" >"$new" 2>/dev/null || refuse
 if [ -n "$3" ]; then
   # Fresh before it is ours, so that nobody takes it for dead a second time.
   touch -c "$L/owner.$3" 2>/dev/null
   mv "$L/owner.$3" "$L/owner.$me" 2>/dev/null && mv "$new" "$L/owner" && { echo taken; exit 0; }
 fi
 if mkdir "$L" 2>/dev/null; then
-  cp "$new" "$L/owner.$me" && mv "$new" "$L/owner" || exit 1
+  cp "$new" "$L/owner.$me" && mv "$new" "$L/owner" || refuse
   [ "$(tokens)" = "$me" ] && { echo taken; exit 0; }
   rm -f "$L/owner.$me"
   held
 fi
-[ -d "$L" ] || { echo "$L cannot be made" >&2; exit 1; }
+[ -d "$L" ] || refuse
 # Left between two owners by somebody who was cut off there.
 if [ -z "$(tokens)" ] && [ $(($(date +%s) - $(mtime "$L"))) -ge ${LOCK_DEAD_SECONDS} ]; then rm -f "$L/owner"; rmdir "$L" 2>/dev/null; fi
 held
