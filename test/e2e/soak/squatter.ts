@@ -6,6 +6,8 @@ export type Squatter = Bystander & { readonly gone: (fleet: WholeFleet) => void 
 
 export const SQUATS = ['port', 'unit', 'process'] as const;
 
+const MIB = 768;
+
 /** Starts one on that host, under a name of its own. */
 export function squat(
   fleet: WholeFleet,
@@ -17,7 +19,7 @@ export function squat(
   const command =
     kind === 'port'
       ? `/srv/bin/node /srv/hold.mjs ${name} mib 32 listen 30000`
-      : `/srv/bin/node /srv/hold.mjs ${name} mib 768`;
+      : `/srv/bin/node /srv/hold.mjs ${name} mib ${MIB}`;
   const start =
     kind === 'unit'
       ? () =>
@@ -34,6 +36,12 @@ export function squat(
             `cd /tmp && setsid ${command} </dev/null >/dev/null 2>&1 &`,
           );
   start();
+  // It is in the way once it has all of it.
+  const has =
+    kind === 'port'
+      ? "ss -ltnH 'sport = :30000' | grep -q ."
+      : `[ "$(awk '/^VmRSS/ {print $2}' "/proc/$(pgrep -of '[h]old.mjs ${name} mib')/status")" -gt ${MIB * 1024} ]`;
+  fleet.must(host, 'root', `for _ in $(seq 100); do ${has} 2>/dev/null && exit 0; sleep 0.1; done; exit 1`);
   return {
     name,
     host,
