@@ -74,9 +74,11 @@ if [ "$3" = engine ]; then
   FIRSTLIGHT_RANK="$d/"; export FIRSTLIGHT_RANK
   echo "$$ $(ticks $$)" >engine
   cd "$HOME"
+  # C's stdio keeps the last 4 KiB to itself where stdout is a file: NCCL's words come through it, too late or never.
+  B=; if stdbuf -oL true 2>/dev/null; then B='stdbuf -oL'; fi
   # Background jobs of sh ignore these two for ever; engines wait for them.
-  if env --default-signal=INT,QUIT true 2>/dev/null; then exec env --default-signal=INT,QUIT sh "$d/command.sh"; fi
-  exec sh "$d/command.sh"
+  if env --default-signal=INT,QUIT true 2>/dev/null; then exec env --default-signal=INT,QUIT $B sh "$d/command.sh"; fi
+  exec $B sh "$d/command.sh"
 fi
 trap ':' HUP TERM
 echo "$$ $(ticks $$)" >runner.new && mv runner.new runner

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -138,6 +139,19 @@ describe('the rank runner', () => {
     expect(readdirSync(ranks())).toEqual(['tiny-r0', 'tiny-r0~1']);
     expect((await follow('tiny-r0', 5)).text).toBe('more\n');
   });
+
+  // As NCCL does, cut holds its lines back in C's stdio while its output is a file.
+  it.runIf(spawnSync('stdbuf', ['-oL', 'true']).status === 0)(
+    'has a line of C’s stdio in the log while its program runs on',
+    async () => {
+      const argv = ['sh', '-c', '{ echo Using network Socket; exec sleep 98764; } | cut -c 1-'];
+      expect(await start(service({ name: 'buffered-r0', argv, secretEnv: {} }))).toMatchObject({ code: 0 });
+      const log = join(ranks(), 'buffered-r0/log');
+      await until(() => readFileSync(log, 'utf8') === 'Using network Socket\n');
+      expect(await running('sleep 98764')).toBe(true);
+      expect(await stop('buffered-r0')).toMatchObject({ code: 0, stdout: 'stopped\n' });
+    },
+  );
 
   it('finds children that made sessions of their own, and ends those that ignore TERM', async () => {
     const stubborn = service({
