@@ -1,6 +1,7 @@
 import type { Evidence } from '../domain/evidence.ts';
 import type { NodeFacts } from '../domain/facts.ts';
 import type { Finding } from '../domain/finding.ts';
+import { familyField } from '../knowledge/causes.ts';
 import { DURING } from './during.ts';
 
 type Unreached = Extract<NodeFacts, { reached: false }>;
@@ -26,6 +27,7 @@ export function lostHost(
   const stage = rank?.stage;
   return {
     cause: 'host-unreachable',
+    ...familyField('host-unreachable'),
     node,
     rank: rank?.rank,
     role: rank?.role,

@@ -1,6 +1,8 @@
 import type { Evidence } from '../domain/evidence.ts';
 import { type NetworkInterface, type NodeFacts, valueIf } from '../domain/facts.ts';
 import type { Finding } from '../domain/finding.ts';
+import { familyField } from '../knowledge/causes.ts';
+import { linkAdvice } from '../knowledge/probes/interfaces.ts';
 import { DURING } from './during.ts';
 
 /**
@@ -17,6 +19,7 @@ export function linkDown(evidence: Evidence, final: boolean): Finding | undefine
     const stage = seen?.stage;
     return {
       cause: 'fabric-link-down',
+      ...familyField('fabric-link-down'),
       node,
       rank,
       role: rank === 0 ? 'head' : 'worker',
@@ -31,9 +34,7 @@ export function linkDown(evidence: Evidence, final: boolean): Finding | undefine
       consequences: evidence.ranks
         .filter(({ ended }) => ended !== undefined && !ended.requested)
         .map((other) => `Rank ${other.rank} on ${other.node} ended.`),
-      advice: [
-        `See to its cable and to the switch port; on ${node}: ip link show ${after.name}; sudo ip link set ${after.name} up`,
-      ],
+      advice: [linkAdvice(node, after.name)],
       values: { interface: after.name, address },
     };
   }

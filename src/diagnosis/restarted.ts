@@ -1,6 +1,7 @@
 import type { Evidence } from '../domain/evidence.ts';
 import { type NodeFacts, valueIf } from '../domain/facts.ts';
 import type { Finding } from '../domain/finding.ts';
+import { familyField } from '../knowledge/causes.ts';
 
 /** A host that began anew while its rank ran, told by its boot id before and after: then no line explains the end. */
 export function restarted(evidence: Evidence, final: boolean): Finding | undefined {
@@ -12,6 +13,7 @@ export function restarted(evidence: Evidence, final: boolean): Finding | undefin
   const { node } = rank;
   return {
     cause: 'host-restarted',
+    ...familyField('host-restarted'),
     node,
     rank: rank.rank,
     role: rank.role,

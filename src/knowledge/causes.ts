@@ -234,3 +234,9 @@ export function causeOf(slug: string): Cause | undefined {
 export function familyOf(slug: string): Family | undefined {
   return causeOf(slug)?.family;
 }
+
+/** The same as the field of a finding; empty where there is no family. */
+export function familyField(slug: string): { readonly family?: Family } {
+  const family = familyOf(slug);
+  return family === undefined ? {} : { family };
+}

@@ -98,7 +98,7 @@ function topicOf(cause: string): string {
   if (cause.startsWith('model') || cause.startsWith('weights')) return 'model';
   if (cause.startsWith('port')) return 'ports';
   if (cause.startsWith('tp-') || cause.startsWith('more-ranks')) return 'layout';
-  if (cause.startsWith('wrong-network')) return 'fabric';
+  if (cause.startsWith('wrong-network') || cause === 'fabric-link-down') return 'fabric';
   return cause === 'duplicate-host-ip' ? 'ssh' : cause === 'needs-replace' ? 'ranks' : 'plan';
 }
 

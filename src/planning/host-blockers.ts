@@ -11,6 +11,7 @@ import type { Blocker } from '../domain/plan.ts';
 import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { list } from '../domain/units.ts';
 import { engines } from '../knowledge/engines/index.ts';
+import { linkAdvice } from '../knowledge/probes/interfaces.ts';
 import { isStoppable } from './allocate.ts';
 import type { Going } from './clear.ts';
 import { fabricOf } from './fabric.ts';
@@ -145,6 +146,19 @@ function fabricBlockers(nodes: readonly Node[], facts: readonly NodeFacts[]): re
         },
       ];
     }
+    const link = there.interfaces.value.find(({ name }) => name === fabric.interfaceName);
+    // A route stays where its link has lost its carrier: ranks would wait for each other until they give up.
+    if (link?.up === false)
+      return [
+        {
+          cause: 'fabric-link-down',
+          node: node.name,
+          title: `The fabric link of ${node.name} (${link.name}) is down.`,
+          why: `Its peers know it by ${fabric.address}, and ranks that are started now would only wait for each other.`,
+          advice: [linkAdvice(node.name, link.name)],
+          userError: false,
+        },
+      ];
     const lost = routesAreKnown
       ? nodes.filter(
           (peer, other) =>

@@ -288,7 +288,13 @@ describe('a host that was restarted while its rank ran', () => {
 
   it('is the cause, whatever the lines say, and all is launched anew', () => {
     const finding = onWorker(SET_DEVICE, { before: [booted('1')], after: [booted('2')] });
-    expect(finding).toMatchObject({ cause: 'host-restarted', node: 'spark-b', rank: 1, confidence: 1 });
+    expect(finding).toMatchObject({
+      cause: 'host-restarted',
+      family: 'L',
+      node: 'spark-b',
+      rank: 1,
+      confidence: 1,
+    });
     const evidence = evidenceOf({ engine: 'sglang', logs: { head: [], worker: SET_DEVICE } });
     const treated = { recipe: evidence.recipe, engine: evidence.engine, finding, facts: [], evidence };
     expect(treat({ ...treated, tried: [] })).toMatchObject({ remedy: 'launch-anew', edits: [] });
@@ -407,6 +413,7 @@ describe('a fabric link that went down after the launch', () => {
     const finding = found(true, false);
     expect(finding).toMatchObject({
       cause: 'fabric-link-down',
+      family: 'E',
       node: 'spark-b',
       rank: 1,
       values: { interface: 'enp1s0f0np0', address: '192.168.200.13' },

@@ -536,6 +536,17 @@ describe('what no step can mend', () => {
     expect(made.blockers).toMatchObject([{ cause: 'wrong-network-address-advertised', node: 'spark-b' }]);
     expect(made.blockers[0]?.advice[0]).toContain('10.9.9.9 (eth0)');
   });
+
+  test('a fabric link without a carrier, though its route is still there', () => {
+    const there = spark('b');
+    if (!there.interfaces.known) throw new Error('they are known');
+    const interfaces = there.interfaces.value.map((one) =>
+      one.addresses.some(({ address }) => address === '192.168.200.13') ? { ...one, up: false } : one,
+    );
+    const made = planOf(on({ interfaces: known(interfaces) }));
+    expect(made.blockers).toMatchObject([{ cause: 'fabric-link-down', node: 'spark-b' }]);
+    expect(made.blockers[0]?.advice[0]).toContain('on spark-b: ip link show enp1s0f1np1');
+  });
 });
 
 describe('ports', () => {

@@ -141,3 +141,8 @@ function fromText(lines: readonly string[]): readonly Addressed[] {
   }
   return found;
 }
+
+/** What a person does about a link without a carrier. */
+export function linkAdvice(node: string, name: string): string {
+  return `See to its cable and to the switch port; on ${node}: ip link show ${name}; sudo ip link set ${name} up`;
+}

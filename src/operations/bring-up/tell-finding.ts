@@ -1,3 +1,4 @@
+import { familyField } from '../../knowledge/causes.ts';
 import type { BringUp } from './progress.ts';
 
 /** Emits a finding that rests on what was seen, not on a rank's log. */
@@ -25,5 +26,6 @@ export function tellFinding(
     quotes: [],
     consequences: [],
     values: {},
+    ...familyField(said.cause),
   });
 }
