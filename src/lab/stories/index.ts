@@ -3,8 +3,9 @@ import type { Story } from '../story.ts';
 import { vary } from '../vary.ts';
 import { cleanStart } from './clean-start.ts';
 import { comesBack } from './comes-back.ts';
-import { kernelsMissing, misspelledFlag, oldPtxas, otherEnginesFlag } from './cured-images.ts';
-import { otherCage, wrongInterface } from './cured-settings.ts';
+import { cured } from './cured.ts';
+import { curedImages } from './cured-images.ts';
+import { curedSettings } from './cured-settings.ts';
 import { engineFallback } from './engine-fallback.ts';
 import { engineFallbackRay } from './engine-fallback-ray.ts';
 import { guarded } from './guarded.ts';
@@ -16,6 +17,9 @@ import { nothingHelps } from './nothing-helps.ts';
 import { twoSparks } from './two-sparks.ts';
 import { headRebooted, workerKilled } from './while-serving.ts';
 
+/** Each breaks one thing, has it named, cured and proved, and serves. */
+export const curedStories: readonly Story[] = [...curedImages, ...curedSettings].map(cured);
+
 export const stories: readonly Story[] = [
   twoSparks,
   cleanStart,
@@ -25,12 +29,7 @@ export const stories: readonly Story[] = [
   comesBack,
   engineFallback,
   engineFallbackRay,
-  misspelledFlag,
-  otherEnginesFlag,
-  oldPtxas,
-  kernelsMissing,
-  wrongInterface,
-  otherCage,
+  ...curedStories,
   modelMissing,
   misleadingSmi,
   lostLink,

@@ -1,0 +1,61 @@
+import { writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { curedStories } from '../../src/lab/stories/index.ts';
+import type { Story } from '../../src/lab/story.ts';
+import { type Ended, endOf, of, openLab } from './lab.ts';
+
+const LIMIT = 240_000;
+/** What a bring-up does of its own accord, to itself or to what nobody holds. */
+const OWN = ['start-rank', 'stop-rank', 'await-memory', 'drop-cache'];
+/** Words that the remedy's edits must hold, where its name does not say all. */
+const EDITS: Readonly<Record<string, string>> = {
+  'misspelled-flag': '--enable-metrics',
+  'old-ptxas': '/usr/local/cuda/bin/ptxas',
+  'kernels-missing': 'marlin',
+  'wrong-interface': 'env.GLOO_SOCKET_IFNAME',
+  'other-cage': 'env.NCCL_SOCKET_IFNAME',
+};
+
+/** The owner of the story's cluster allows what its person would. */
+function policyOf({ hosts, consents }: Story): string {
+  const rules = consents.map(({ node, holder }) => {
+    const found = hosts.find(({ name }) => name === node)?.holders.find(({ name }) => name === holder);
+    return { node, kind: found?.kind, name: holder, user: found?.user };
+  });
+  return JSON.stringify({ allow: rules });
+}
+
+function holds(story: Story, { events, code, stderr }: Ended): void {
+  const [named, applied] = story.expect.events;
+  expect(of(events, 'finding').filter(({ final }) => final)).toMatchObject([named]);
+  expect(of(events, 'finding').at(-1)?.quotes.length).toBeGreaterThan(0);
+  expect(of(events, 'remedy-applied')).toMatchObject([{ ...applied, cause: named?.['cause'] }]);
+  expect(JSON.stringify(of(events, 'remedy-applied'))).toContain(EDITS[story.name] ?? '');
+  expect(of(events, 'remedy-proved')).toMatchObject([{ cause: named?.['cause'] }]);
+  expect(of(events, 'engine-changed')).toEqual([]);
+  const engine = of(events, 'rank-started')[0]?.engine;
+  expect(of(events, 'serving')).toMatchObject([{ engine, answer: '204' }]);
+  expect([code, endOf(events).outcome, stderr]).toEqual([0, 'serving', '']);
+  // Nobody's work was touched but what the person of the story allows.
+  const allowed = story.consents.map(({ holder }) => holder);
+  const foreign = of(events, 'step-started').filter(({ kind }) => !OWN.includes(kind));
+  for (const { title } of foreign)
+    expect(
+      allowed.some((holder) => title.includes(holder)),
+      title,
+    ).toBe(true);
+  expect(foreign).toHaveLength(allowed.length);
+}
+
+describe('what an edit of what is wanted, or another look, mends', () => {
+  it.concurrent.each(curedStories.map((story) => [story.name, story] as const))(
+    '%s: is named with its lines, cured once, proved, and serves with the engine that was asked for',
+    async (name, story) => {
+      const lab = await openLab(name);
+      if (story.consents.length > 0) writeFileSync(lab.file('policy.yaml'), policyOf(story));
+      const ended = await lab.run(['up', 'recipe.yaml', '--json']).finally(lab.down);
+      holds(story, ended);
+    },
+    LIMIT,
+  );
+});
