@@ -97,6 +97,43 @@ describe('a kill for memory', () => {
   });
 });
 
+describe('a kill from outside', () => {
+  const closed =
+    '[2026-11-29 20:44:40 TP0] RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer [192.168.200.13]:17204';
+  const killed = (guard: GuardRecord) => {
+    const evidence = failed(guard, WORKER.slice(0, 3));
+    const ranks = evidence.ranks.map((rank) =>
+      rank.role === 'head'
+        ? {
+            ...rank,
+            lines: [...rank.lines, { line: 5, at: Date.parse('2026-11-29T20:44:40Z'), text: closed }],
+          }
+        : rank,
+    );
+    return diagnose({ ...evidence, ranks }, { final: true });
+  };
+
+  it('is no want of memory where the guard saw memory to spare all the time', () => {
+    const finding = killed(guarding);
+    expect(finding).toMatchObject({
+      cause: 'worker-died-head-still-healthy',
+      family: 'K',
+      node: 'spark-b',
+      rank: 1,
+    });
+    expect(finding.why).toContain('19.8 GiB');
+    expect(finding.quotes.map(({ rank, line }) => [rank, line])).toEqual([
+      [0, 5],
+      [1, 3],
+    ]);
+  });
+
+  it('is likely the kernel’s where memory came near its end, or nobody watched it', () => {
+    expect(killed({ ...guarding, lowestBytes: 2.9 * GIB }).cause).toBe('oom-killer-during-weight-load');
+    expect(killed({ ...guarding, state: 'blind' }).cause).toBe('oom-killer-during-weight-load');
+  });
+});
+
 describe('what a guard put down', () => {
   const text = JSON.stringify({
     state: 'guards',

@@ -10,6 +10,7 @@ import { hostFroze } from './host-froze.ts';
 import { rayMemoryMonitor, userspaceOom } from './host-guards.ts';
 import { hostnameWrong } from './hostname-wrong.ts';
 import { jitMemory } from './jit-memory.ts';
+import { killedFromOutside } from './killed-from-outside.ts';
 import { killedWhileLoading } from './killed-while-loading.ts';
 import { kvCacheTooSmall, kvPoolNotPositive } from './kv-cache.ts';
 import { laterFamilies } from './later-families.ts';
@@ -47,6 +48,7 @@ export const signatures: readonly Signature[] = [
   memoryTaken,
   memoryRanOut,
   killedWhileLoading,
+  killedFromOutside,
   stoppedByGuard,
   oomKillCounted,
   contextTooLong,

@@ -1,5 +1,6 @@
 import type { RankEvidence } from '../../domain/evidence.ts';
 import { isCompiler, KERNEL_OOM, victimOf } from './host-memory.ts';
+import { memoryLasted } from './killed-from-outside.ts';
 import { cacheIn, READING_FORMS, type Reading, readingsOf } from './memory-readings.ts';
 import { CUDA_OUT_OF_MEMORY } from './memory-taken.ts';
 import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
@@ -56,6 +57,9 @@ export const killedWhileLoading: Signature = {
     // Without the kernel's word a SIGKILL is the kernel's only while memory is being filled.
     const stage = first?.stage ?? over?.stage;
     if (named === undefined && stage !== 'weights') return undefined;
+    // The guard beside the rank may know better than an exit code.
+    if (named === undefined && ends.length === 0 && over !== undefined && memoryLasted(evidence, over))
+      return undefined;
     const cache = named === undefined ? cacheIn(readingsOf(view, node)) : undefined;
     if (cache?.cache !== undefined && cache.cache >= LEAST_CACHE_GIB) return byCache(node, cache, ends);
     return {

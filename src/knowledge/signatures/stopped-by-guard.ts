@@ -81,8 +81,8 @@ function courseOf({ curve }: GuardRecord): string {
   return `, down from ${gib(most.bytes)} in ${last.second - most.second} s`;
 }
 
-/** What the rank printed last, as the place in its log where it was stopped. */
-function lastWords(rank: RankEvidence): readonly Found[] {
+/** What the rank printed last, as the place in its log where it was stopped; nothing where it is silent. */
+export function lastWords(rank: RankEvidence): readonly Found[] {
   const line = rank.lines.findLast(({ text }) => text.trim() !== '');
   if (line === undefined) return [];
   const { rank: number, role, node, stage } = rank;

@@ -1,0 +1,63 @@
+import type { Evidence, RankEvidence } from '../../domain/evidence.ts';
+import { valueIf } from '../../domain/facts.ts';
+import { gib } from '../../domain/units.ts';
+import { factsOf } from './scene.ts';
+import { pattern, type Signature } from './signature.ts';
+import { lastWords } from './stopped-by-guard.ts';
+
+const closed = pattern('Connection closed by peer', /Connection closed by peer/);
+
+/** Less than this share of a host's memory left, and the kernel may have been at work between two samples. */
+const NEARLY_FULL = 1 / 20;
+
+/** A worker ended by a signal that only somebody else sends, on a host whose memory had not run out, by its guard's record. */
+export const killedFromOutside: Signature = {
+  name: 'killed-from-outside',
+  causes: ['worker-died-head-still-healthy'],
+  seenOn: "firstlight's own guard, beside SGLang 0.5 and vLLM 0.28",
+  source: 'guard.json in the rank’s folder; exit codes of sh: 128 and the signal',
+  looks: [
+    'the worker ends with exit code 137 and no error of its own, while its host has memory to spare',
+    '[pair.cc:547] Connection closed by peer [192.168.77.13]:17204, on the head',
+  ],
+  patterns: [closed],
+  whileServing: true,
+  match({ evidence, find }) {
+    const rank = evidence.ranks.find(
+      (one) => one.role === 'worker' && wasKilled(one) && memoryLasted(evidence, one),
+    );
+    if (rank?.guard === undefined) return undefined;
+    const { node } = rank;
+    return {
+      cause: 'worker-died-head-still-healthy',
+      node,
+      shown: [
+        ...find(closed)
+          .filter((found) => found.rank !== rank.rank)
+          .slice(0, 1),
+        ...lastWords(rank),
+      ],
+      title: `Rank ${rank.rank} on ${node} was ended by SIGKILL from outside, and the other ranks cannot go on without it`,
+      why: `Memory was not the reason: the least that was available there is ${gib(rank.guard.lowestBytes)}, and the kernel counts no process of the rank killed for memory.`,
+      advice: [
+        `Who ends processes there may stand in, on ${node}: sudo journalctl --since -10min; sudo last -n 5`,
+        'Stop both nodes and launch both anew: a worker does not join a running head. firstlight down, then firstlight up.',
+      ],
+      confidence: 0.75,
+      specificity: 2,
+    };
+  },
+};
+
+/** Whether the rank ended by SIGKILL, unasked. */
+export function wasKilled({ ended }: RankEvidence): boolean {
+  return ended?.requested === false && (ended.code === 137 || ended.code === -9);
+}
+
+/** Whether the rank's guard saw memory to spare all the time, and no kill for memory in its cgroup. */
+export function memoryLasted(evidence: Evidence, { guard, node }: RankEvidence): boolean {
+  if (guard === undefined || guard.oomKills > 0) return false;
+  if (['blind', 'stopping', 'stopped'].includes(guard.state)) return false;
+  const total = valueIf(factsOf(evidence, node)?.memory)?.totalBytes ?? 0;
+  return guard.lowestBytes > Math.max(guard.reserveBytes, total * NEARLY_FULL);
+}
