@@ -243,6 +243,8 @@ export type ListeningPort = {
 export type NetworkInterface = {
   readonly name: string;
   readonly up: boolean;
+  /** It is down because somebody has set it so; absent where it is up, or lacks only its carrier. */
+  readonly setDown?: true;
   readonly mtu: number;
   readonly speedMbps: Fact<number>;
   readonly addresses: readonly { readonly address: string; readonly prefix: number }[];

@@ -433,4 +433,59 @@ describe('a fabric link that went down after the launch', () => {
     expect(finding.cause).toBe('fabric-link-down');
     expect(finding.title).toBe('The fabric link of spark-b (enp1s0f0np0) is down');
   });
+
+  describe('at both ends of a cable', () => {
+    const head: Service = {
+      ...service,
+      name: 'model-x-r0',
+      node: 'spark-a',
+      rank: 0,
+      role: 'head',
+      address: '192.168.200.12',
+    };
+    const end = (node: string, address: string, more: object) =>
+      sparkFacts({
+        node,
+        more: {
+          interfaces: known([
+            {
+              name: 'enp1s0f0np0',
+              up: false,
+              mtu: 9000,
+              speedMbps: known(200_000),
+              addresses: [{ address, prefix: 24 }],
+              reaches: [],
+              ...more,
+            },
+          ]),
+        },
+      });
+    const cut = (more: object) => {
+      const evidence = evidenceOf({
+        engine: 'sglang',
+        logs: { head: ['[2026-11-29 10:00:09 TP0] Load weight begin.'], worker: [] },
+        ended: { head: 1 },
+        before: [end('spark-a', '192.168.200.12', { up: true }), linked(true)],
+        after: [end('spark-a', '192.168.200.12', {}), end('spark-b', '192.168.200.13', more)],
+      });
+      return diagnose({ ...evidence, services: [head, service] }, { final: true });
+    };
+
+    it('is the link, and neither node, where both lack their carrier', () => {
+      const finding = cut({});
+      expect(finding).toMatchObject({
+        cause: 'fabric-link-down',
+        node: undefined,
+        atFault: 'network',
+        family: 'E',
+      });
+      expect(finding.title).toContain('between spark-a (enp1s0f0np0) and spark-b (enp1s0f0np0) went down');
+    });
+
+    it('is of the node that has set its own down', () => {
+      const finding = cut({ setDown: true });
+      expect(finding).toMatchObject({ cause: 'fabric-link-down', node: 'spark-b', role: 'worker' });
+      expect(finding.why).toContain('Somebody has set it down');
+    });
+  });
 });

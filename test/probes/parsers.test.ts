@@ -60,6 +60,20 @@ describe('interfaces', () => {
     expect(reaches(asked)).toEqual([]);
   });
 
+  it('tells a link that somebody has set down from one without a carrier', () => {
+    const json =
+      'json [{"ifname":"down0","flags":["BROADCAST"],"operstate":"DOWN"},{"ifname":"bare0","flags":["NO-CARRIER","UP"],"operstate":"DOWN"}]\n';
+    const plain = 'text 2: down0: <BROADCAST> mtu 1500\ntext 3: bare0: <NO-CARRIER,BROADCAST,UP> mtu 1500\n';
+    for (const text of [json, plain]) {
+      const facts = parseInterfaces(outputOf(text), []);
+      const seen = facts.known ? facts.value.map(({ name, up, setDown }) => ({ name, up, setDown })) : [];
+      expect(seen).toEqual([
+        { name: 'down0', up: false, setDown: true },
+        { name: 'bare0', up: false, setDown: undefined },
+      ]);
+    }
+  });
+
   it('says what is missing where there is no ip', () => {
     expect(parseInterfaces(outputOf('missing ip\n'), [])).toEqual({
       known: false,

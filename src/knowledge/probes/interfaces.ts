@@ -34,6 +34,7 @@ fi
 type Addressed = {
   readonly name: string;
   readonly up: boolean;
+  readonly setDown?: true;
   readonly mtu: number;
   readonly addresses: NetworkInterface['addresses'];
 };
@@ -106,6 +107,7 @@ function fromJson(json: string): readonly Addressed[] {
       {
         name: printable(textAt(each, 'ifname')),
         up: (flags.includes('UP') && flags.includes('LOWER_UP')) || textAt(each, 'operstate') === 'UP',
+        ...setDown(flags),
         mtu: numberAt(each, 'mtu') ?? 0,
         addresses: info.flatMap((entry) =>
           isObject(entry) && textAt(entry, 'local') !== ''
@@ -117,11 +119,17 @@ function fromJson(json: string): readonly Addressed[] {
   });
 }
 
+/** Whoever sets a link down takes its flag UP away; a link that only lacks its carrier keeps it. */
+function setDown(flags: readonly unknown[]): { readonly setDown?: true } {
+  return flags.length > 0 && !flags.includes('UP') ? { setDown: true } : {};
+}
+
 /** "2: eth0@if3: <BROADCAST,UP,LOWER_UP> mtu 1500 …", then "    inet 10.0.0.2/24 …" → the same. */
 function fromText(lines: readonly string[]): readonly Addressed[] {
   const found: {
     name: string;
     up: boolean;
+    setDown?: true;
     mtu: number;
     addresses: { address: string; prefix: number }[];
   }[] = [];
@@ -130,7 +138,7 @@ function fromText(lines: readonly string[]): readonly Addressed[] {
     if (head) {
       const flags = (head[2] ?? '').split(',');
       const up = flags.includes('UP') && flags.includes('LOWER_UP');
-      found.push({ name: head[1] ?? '', up, mtu: Number(head[3]), addresses: [] });
+      found.push({ name: head[1] ?? '', up, ...setDown(flags), mtu: Number(head[3]), addresses: [] });
       continue;
     }
     const inet = /^\s+inet6? ([0-9a-fA-F.:]+)(?: peer \S+?)?(?:\/(\d+))?\s/.exec(`${line} `);
