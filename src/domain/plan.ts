@@ -123,6 +123,8 @@ export type Blocker = {
   readonly userError: boolean;
   /** It lies with this engine's image or program: the recipe's next engine may do. */
   readonly engineOnly?: boolean;
+  /** What was seen of it, as a finding's values; a remedy for its cause may need them. */
+  readonly values?: Readonly<Record<string, string>>;
 };
 
 export type Warning = { readonly node: string | undefined; readonly title: string; readonly advice: string };

@@ -71,7 +71,7 @@ async function takeTurn(up: BringUp, before: Progress, first: boolean): Promise<
   if (await stopStrays(up, facts)) return again(worked);
   switch (next.state) {
     case 'blocked':
-      return blocked(up, progress, next.blockers);
+      return blocked(up, progress, next.blockers, facts);
     case 'empty':
       return follow(up, progress, next, facts);
     case 'work':

@@ -183,7 +183,11 @@ type PortsInTheWay = {
   readonly blockers: readonly Blocker[];
 };
 
-/** Listeners on the ports that the ranks open: a known holder is proposed to be stopped, anybody else blocks. */
+/**
+ * Listeners on the ports that the ranks open. A known holder of the API's port is proposed to be stopped, anybody else
+ * blocks; the port of the rendezvous is nobody's wish and not worth anybody's work: whoever has it blocks, and a remedy
+ * moves it.
+ */
 export function portsInTheWay(input: {
   readonly nodes: readonly Node[];
   readonly facts: readonly NodeFacts[];
@@ -215,7 +219,7 @@ export function portsInTheWay(input: {
       if (listener === undefined) continue;
       const holder = holderOf(listener, there);
       if (holder !== undefined && rankNameOf(holder) !== undefined) continue;
-      if (holder !== undefined && isStoppable(holder, there)) {
+      if (what === 'API' && holder !== undefined && isStoppable(holder, there)) {
         const why = `It listens on port ${port} of ${node.name}, which the ${what} of this launch needs.`;
         going.set(node.name, [...(going.get(node.name) ?? []), { holder, why }]);
       } else blockers.push(portBlocker(node.name, listener, what, holder));
@@ -230,13 +234,19 @@ function portBlocker(
   what: string,
   holder: Holder | undefined,
 ): Blocker {
-  const who = holder?.name ?? valueIf(process) ?? 'something that this user cannot see';
+  const name = holder?.name ?? valueIf(process);
+  const who = name ?? 'something that this user cannot see';
   const key = what === 'API' ? 'serve.port' : 'rendezvousPort';
   return {
     cause: 'port-already-in-use',
     node,
     title: `Port ${port} of ${node}, for the ${what}, is in use by ${who} (${address}).`,
     advice: [`Choose another ${key} in the recipe, or stop it: sudo ss -ltnp 'sport = :${port}'`],
+    values: {
+      port: String(port),
+      kind: what === 'API' ? 'api' : 'rendezvous',
+      ...(name === undefined ? {} : { holder: name }),
+    },
     userError: false,
   };
 }

@@ -125,7 +125,7 @@ it('a launch that has no room says what was stopped, that its memory is not back
     ]),
     short: new Map([['spark-b', '50.1 GiB available, 44.0 GiB short of 94.1 GiB']]),
   };
-  blocked(up, progress, [blocker]);
+  blocked(up, progress, [blocker], []);
   expect(findings[0]?.why).toBe(
     'ollama.service and python train.py were stopped, and not all of the memory came back: 50.1 GiB available, 44.0 GiB short of 94.1 GiB. What holds it now: 40.0 GiB are held by the GPU driver for no process that it names.',
   );

@@ -568,6 +568,14 @@ describe('ports', () => {
     expect(made.blockers[0]?.advice[0]).toContain("sport = :20000'");
   });
 
+  test('a known holder on the rendezvous port blocks as well: nobody is stopped for a port that may be another', () => {
+    const made = planOf(listening(20000, '0.0.0.0', 1812));
+    expect(made.blockers).toMatchObject([
+      { cause: 'port-already-in-use', values: { port: '20000', kind: 'rendezvous' } },
+    ]);
+    expect(steps(made).filter((step) => step.needsConsent)).toEqual([]);
+  });
+
   test('a known holder on the API port is proposed to be stopped, however little it holds', () => {
     const made = planOf(listening(30000, '0.0.0.0', 1812));
     expect(made.blockers).toEqual([]);

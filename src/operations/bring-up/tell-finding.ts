@@ -1,7 +1,8 @@
+import type { Finding } from '../../domain/finding.ts';
 import { familyField } from '../../knowledge/causes.ts';
 import type { BringUp } from './progress.ts';
 
-/** Emits a finding that rests on what was seen, not on a rank's log. */
+/** Emits a finding that rests on what was seen, not on a rank's log, and returns it. */
 export function tellFinding(
   { recorder, nodes }: BringUp,
   attempt: number,
@@ -11,12 +12,12 @@ export function tellFinding(
     readonly title: string;
     readonly why: string;
     readonly advice: readonly string[];
+    readonly values?: Finding['values'];
   },
-): void {
+): Finding {
   const rank = nodes.findIndex((node) => node.name === said.node);
-  recorder.emit({
-    type: 'finding',
-    attempt,
+  const finding: Finding = {
+    values: {},
     ...said,
     rank: rank === -1 ? undefined : rank,
     role: rank === -1 ? undefined : rank === 0 ? 'head' : 'worker',
@@ -25,7 +26,8 @@ export function tellFinding(
     confidence: 1,
     quotes: [],
     consequences: [],
-    values: {},
     ...familyField(said.cause),
-  });
+  };
+  recorder.emit({ type: 'finding', attempt, ...finding });
+  return finding;
 }
