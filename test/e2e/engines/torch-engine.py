@@ -4,6 +4,8 @@
 It loads the safetensors shards of tiny-model.py, and each token is one matrix product that all ranks share, each with
 its own columns, summed over the wire. What it prints follows vLLM's lines, so that the same adapter follows it.
     torch-engine.py serve MODEL --tensor-parallel-size 2 --nnodes 2 --node-rank R --master-addr A --master-port P
+ENGINE_WAIT_SECONDS is slept before anything, ENGINE_LOAD_SECONDS over the shards, ENGINE_TIMEOUT_SECONDS is how long
+ranks wait for each other; under VLLM_CACHE_ROOT a rank keeps its share of the weights.
 """
 
 import argparse
@@ -31,6 +33,7 @@ def arguments():
     for name, default in [
         ("tensor-parallel-size", 1), ("pipeline-parallel-size", 1), ("data-parallel-size", 1), ("nnodes", 1),
         ("node-rank", 0), ("master-port", 29501), ("port", 8000), ("max-model-len", 0), ("max-num-seqs", 16),
+        ("max-num-batched-tokens", 256), ("kv-cache-memory-bytes", 2**30),
     ]:
         parser.add_argument(f"--{name}", type=int, default=default)
     for name, default in [
@@ -151,10 +154,28 @@ class Model:
         say(f"Loading weights took {time.time() - began:.2f} seconds")
         size = (self.codes.numel() + self.head.numel()) * 4 + sum(one.numel() * 2 for one in self.ballast)
         say(f"Model loading took {size / 2**30:.2f} GiB memory and {time.time() - began:.2f} seconds")
-        say("Available KV cache memory: 1.00 GiB")
-        say("GPU KV cache size: 65,536 tokens")
+        self.keep(args)
+        self.profile(args)
+        cache(config, args)
         self.end = config["eos_token_id"]
         self.lock = threading.Lock()
+
+    def keep(self, args):
+        """Its share as a file, for a start that need not read the whole checkpoint."""
+        root = os.environ.get("VLLM_CACHE_ROOT")
+        if root is None:
+            return
+        os.makedirs(root, exist_ok=True)
+        share = {"codes": self.codes, "head": self.head}
+        self.ranks.torch.save(share, os.path.join(root, f"rank{self.ranks.rank}.pt"))
+
+    def profile(self, args):
+        """A batch as large as there may be one, over all ranks, as engines do before they size their cache."""
+        torch, dist = self.ranks.torch, self.ranks.dist
+        began = time.time()
+        batch = torch.ones(args.max_num_batched_tokens, self.head.shape[0], device=self.ranks.device)
+        dist.all_reduce(batch)
+        say(f"Initial profiling/warmup run took {time.time() - began:.2f} s")
 
     def step(self, token):
         """The token after this one: one product, summed over all ranks."""
@@ -193,6 +214,23 @@ class Model:
         self.step(-1)
 
 
+def cache(config, args):
+    """Whether one request of the longest context fits, by vLLM's arithmetic and in its words."""
+    heads = max(1, config["num_key_value_heads"] // args.tensor_parallel_size)
+    token = 2 * config["num_hidden_layers"] * heads * config["head_dim"] * 2
+    wanted, there = (args.max_model_len or config["max_position_embeddings"]) * token, args.kv_cache_memory_bytes
+    gib = 2**30
+    say(f"Available KV cache memory: {there / gib:.2f} GiB")
+    if wanted > there:
+        raise ValueError(
+            f"To serve at least one request with the model's max seq len ({wanted // token}), ({wanted / gib:.2f} GiB "
+            f"KV cache is needed, which is larger than the available KV cache memory ({there / gib:.2f} GiB). Based on "
+            f"the available memory, the estimated maximum model length is {there // token}. Try increasing "
+            "`gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine."
+        )
+    say(f"GPU KV cache size: {there // token:,} tokens")
+
+
 class SafetensorError(Exception):
     """As the safetensors package calls it, in its words."""
 
@@ -201,7 +239,9 @@ def load_shards(folder):
     with open(os.path.join(folder, "model.safetensors.index.json"), encoding="utf-8") as file:
         names = json.load(file)["weight_map"]
     shards = sorted(set(names.values()))
+    slow = float(os.environ.get("ENGINE_LOAD_SECONDS", "0"))
     for at, shard in enumerate(shards):
+        time.sleep(slow / len(shards))
         with open(os.path.join(folder, shard), "rb") as file:
             raw = file.read()
         (length,) = struct.unpack("<Q", raw[:8])
