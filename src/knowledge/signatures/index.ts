@@ -21,6 +21,7 @@ import { memoryTaken } from './memory-taken.ts';
 import { messageQueueUnreached } from './message-queue-unreached.ts';
 import { ncclConfig } from './nccl-config.ts';
 import { ncclLibrary } from './nccl-library.ts';
+import { neverJoined } from './never-joined.ts';
 import { oomKillCounted } from './oom-kill-counted.ts';
 import { portInUse } from './port-in-use.ts';
 import { processLimit } from './process-limit.ts';
@@ -44,6 +45,7 @@ export const signatures: readonly Signature[] = [
   messageQueueUnreached,
   socketInterface,
   duplicateRank,
+  neverJoined,
   portInUse,
   memoryTaken,
   memoryRanOut,

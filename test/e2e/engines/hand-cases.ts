@@ -22,7 +22,7 @@ export const HAND_CASES: readonly HandCase[] = [
     what: 'a worker that was never started',
     hosts: ['a'],
     args: () => ({}),
-    cause: 'worker-never-joined',
+    cause: 'rank-never-started',
     atFault: 'worker',
     quote: /1\/2 clients joined|waiting for clients/,
     seconds: PATIENCE,
