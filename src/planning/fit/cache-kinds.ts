@@ -24,6 +24,10 @@ export type CacheKind =
 
 export type Cache = {
   readonly kinds: readonly CacheKind[];
+  /** Kinds over all stages of the pipeline: vLLM deals its groups over the whole model. */
+  readonly whole: readonly CacheKind[];
+  /** Full layers keep one compressed vector for all heads. */
+  readonly latent: boolean;
   /** Of one more token of a long sequence in the model's own layers (FORMULAS 3). */
   readonly bytesPerToken: number;
   /** One slot of state over all layers (FORMULAS 4). */
@@ -48,14 +52,33 @@ export function cacheOf(
   type: CacheType,
   draft: Draft,
 ): Cache | undefined {
-  const { tensor } = input.layout;
-  const layers = model.layers.slice(
-    stage.from,
-    Math.min(stage.to, model.layers.length - model.sharedKvLayers),
-  );
   // Kimi's hybrids without the list of their layers: how many keep a cache is not known.
   if (model.type.startsWith('kimi_linear') && model.linear === undefined) return undefined;
+  const all = { from: 0, to: model.layers.length, first: true, last: true };
   if (model.compressed !== undefined) return compressedCache(model.compressed.ratios, stage, type);
+  const own = kindsOn(input, model, stage, type, draft);
+  return {
+    ...own,
+    whole: stage.first && stage.last ? own.kinds : kindsOn(input, model, all, type, draft).kinds,
+    latent: model.latent !== undefined,
+    stateBytes: own.kinds.reduce(
+      (sum, kind) => sum + (kind.name === 'state' ? kind.layers * kind.slotBytes : 0),
+      0,
+    ),
+    stepBytesPerToken: 0,
+  };
+}
+
+function kindsOn(
+  input: FitInput,
+  model: Architecture,
+  stage: Stage,
+  type: CacheType,
+  draft: Draft,
+): Pick<Cache, 'kinds' | 'bytesPerToken'> {
+  const { tensor } = input.layout;
+  const keeping = Math.max(stage.from, Math.min(stage.to, model.layers.length - model.sharedKvLayers));
+  const layers = model.layers.slice(stage.from, keeping);
   const count = (mixer: string): number => layers.filter((layer) => layer.mixer === mixer).length;
   const heads = (kv: number, dim: number): number => 2 * Math.max(1, kv / tensor) * dim * type.valueBytes;
   const { latent } = model;
@@ -65,29 +88,27 @@ export function cacheOf(
       : (type.latentBytes ?? (latent.rank + latent.rope) * type.valueBytes);
   const full = count('full');
   const sliding = count('sliding');
+  const slidingBytes = heads(model.sliding.kvHeads, model.sliding.headDim);
   const indexed = latent?.indexer === undefined ? 0 : (latent.indexer.owners * full) / model.layers.length;
   // vLLM widens the convolution's window by the tokens proposed (FORMULAS 4).
   const extra = input.engine === 'vllm' ? draft.tokens : 0;
-  const slots = stateKinds(model, count('linear'), count('mamba'), tensor, extra);
-  const own = draft.ownBlock && stage.last ? draft.layers : 0;
-  const beside = draft.ownBlock ? 0 : draft.tokens > 0 && stage.last ? draft.layers : 0;
+  const drafting = stage.last && draft.tokens > 0 ? draft.layers : 0;
+  const alike = draft.ownBlock || draft.alike ? drafting : 0;
   const kinds: readonly CacheKind[] = [
-    { name: 'full', layers: full + own, tokenBytes: fullBytes, window: undefined },
+    { name: 'full', layers: full + alike, tokenBytes: fullBytes, window: undefined },
     { name: 'indexer', layers: indexed, tokenBytes: INDEX_ENTRY, window: undefined },
     {
       name: 'sliding',
       layers: sliding,
-      tokenBytes: heads(model.sliding.kvHeads, model.sliding.headDim),
+      tokenBytes: slidingBytes,
       window: model.window > 0 ? model.window : undefined,
     },
-    { name: 'draft', layers: beside, tokenBytes: fullBytes, window: undefined },
-    ...slots,
+    { name: 'draft', layers: drafting - alike, tokenBytes: fullBytes, window: draft.window },
+    ...stateKinds(model, count('linear'), count('mamba'), tensor, extra),
   ];
   return {
     kinds: kinds.filter((kind) => kind.layers > 0),
-    bytesPerToken: full * fullBytes + indexed * INDEX_ENTRY + (model.window > 0 ? 0 : sliding * fullBytes),
-    stateBytes: slots.reduce((sum, kind) => sum + kind.layers * kind.slotBytes, 0),
-    stepBytesPerToken: 0,
+    bytesPerToken: full * fullBytes + indexed * INDEX_ENTRY + (model.window > 0 ? 0 : sliding * slidingBytes),
   };
 }
 
@@ -98,8 +119,11 @@ function compressedCache(ratios: readonly number[], stage: Stage, type: CacheTyp
     if (ratio === 0) return sum;
     return sum + (entry + (ratio <= 8 ? INDEX_ENTRY : 0)) / ratio;
   }, 0);
+  const kinds = [{ name: 'full', layers: 1, tokenBytes: bytes, window: undefined } as const];
   return {
-    kinds: [{ name: 'full', layers: 1, tokenBytes: bytes, window: undefined }],
+    kinds,
+    whole: kinds,
+    latent: true,
     bytesPerToken: bytes,
     stateBytes: 0,
     stepBytesPerToken: (COMPRESSED_STEP * own.length) / Math.max(1, ratios.length),

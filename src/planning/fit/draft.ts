@@ -1,4 +1,5 @@
 import type { Software } from '../../domain/recipe.ts';
+import { plural } from '../../domain/units.ts';
 import type { Architecture } from '../../knowledge/models/architecture.ts';
 import type { FitSettings } from './input.ts';
 
@@ -6,14 +7,31 @@ import type { FitSettings } from './input.ts';
 export type Draft = {
   readonly tokens: number;
   readonly ownBlock: boolean;
-  /** Layers of a drafter that keep keys and values. */
+  /** Layers of a drafter that keep keys and values; none in heads such as Medusa's. */
   readonly layers: number;
+  /** They are shaped as the model's own, so that the engine keeps them among those. */
+  readonly alike: boolean;
+  /** Tokens that they keep at most; undefined for all. */
+  readonly window: number | undefined;
   readonly bytes: number;
   readonly rule: string | undefined;
   readonly known: boolean;
 };
 
-const NO_DRAFT: Draft = { tokens: 0, ownBlock: false, layers: 0, bytes: 0, rule: undefined, known: true };
+const NO_DRAFT: Draft = {
+  tokens: 0,
+  ownBlock: false,
+  layers: 0,
+  alike: false,
+  window: undefined,
+  bytes: 0,
+  rule: undefined,
+  known: true,
+};
+/** DFlash2's drafters look back over so many tokens; their first version over all. */
+const DFLASH2_WINDOW = 2048;
+/** Layers of a drafter whose size was not said: published DFlash drafters have five to eight, EAGLE's one. */
+const USUAL_LAYERS = { block: 5, other: 1 };
 
 /**
  * Speculation's share. `mtp`, `nextn` and the `deepseek_mtp` of older builds use the block in the model's own files;
@@ -33,31 +51,38 @@ export function draftOf(settings: FitSettings, engine: Software, model: Architec
   if (mtp) {
     const layers = model?.mtpLayers ?? 0;
     return {
+      ...NO_DRAFT,
       tokens,
       ownBlock: true,
       layers: Math.max(1, layers),
-      bytes: 0,
       known: layers > 0,
       rule:
         layers > 0
-          ? `${method} with ${tokens} tokens loads the model's own block for further tokens`
+          ? `${method} with ${plural(tokens, 'token')} loads the model's own block for further tokens`
           : `${method} uses a block that config.json does not name; its size is not counted`,
     };
   }
   if (/ngram|suffix|lookup/i.test(method))
     return { ...NO_DRAFT, tokens, rule: `${method} proposes tokens without weights of its own` };
-  const known = /eagle|dflash|dspark|draft|medusa/i.test(method);
-  const layers =
-    draftBytes === undefined
-      ? 1
+  const known = /eagle|dflash|dspark|draft|medusa|mlp_speculator/i.test(method);
+  const headsOnly = /medusa|mlp_speculator/i.test(method);
+  const byBlocks = /dflash|dspark/i.test(method);
+  const usual = byBlocks ? USUAL_LAYERS.block : USUAL_LAYERS.other;
+  const layers = headsOnly
+    ? 0
+    : draftBytes === undefined
+      ? usual
       : Math.max(1, Math.min(64, Math.round((draftBytes / 2 - 5 * hidden ** 2) / (13.5 * hidden ** 2))));
   const size = draftBytes === undefined ? 'of unknown size' : `of its own file's size on every rank`;
+  const told = headsOnly ? 'which keep no cache' : `about ${plural(layers, 'layer')} by that`;
   return {
+    ...NO_DRAFT,
     tokens,
-    ownBlock: false,
     layers,
+    alike: /eagle/i.test(method),
+    window: /dflash-?2/i.test(method) ? DFLASH2_WINDOW : undefined,
     bytes: draftBytes ?? 0,
     known: known && draftBytes !== undefined,
-    rule: `${method}${known ? '' : ', a method not known here,'} with ${tokens} tokens loads a drafter ${size}, about ${layers} layers by that`,
+    rule: `${method}${known ? '' : ', a method not known here,'} with ${plural(tokens, 'token')} loads a drafter ${size}, ${told}`,
   };
 }

@@ -1,6 +1,5 @@
 import type { Cache, CacheKind } from './cache-kinds.ts';
-
-type Attention = Extract<CacheKind, { tokenBytes: number }>;
+import { groupCounts, keyOf, pagesOf } from './vllm-groups.ts';
 
 export type Pool = {
   readonly blockTokens: number;
@@ -11,11 +10,7 @@ export type Pool = {
   readonly maxConcurrency: number;
 };
 
-/**
- * vLLM's pool of pages (FORMULAS 5, kv_cache_utils.py). All layers share one page size; layers of a kind are dealt
- * into groups of the same number of layers, and the groups' padding is real memory.
- */
-export function vllmPool(of: {
+type Asked = {
   readonly cache: Cache;
   readonly availableBytes: number;
   readonly context: number;
@@ -24,58 +19,62 @@ export function vllmPool(of: {
   readonly prefixCaching: boolean;
   readonly blockSize: number | undefined;
   readonly dcp: number;
-}): Pool {
+};
+
+/**
+ * vLLM's pool of pages (FORMULAS 5, kv_cache_utils.py). All layers share one page size; layers of a kind are dealt
+ * into groups of the same number of layers over the whole model, and the groups' padding is real memory. A pipeline
+ * stage holds its own layers of every group, and the stage with the fewest blocks decides.
+ */
+export function vllmPool(of: Asked): Pool {
   const { cache, context, dcp } = of;
-  const mamba = cache.kinds.some((kind) => kind.name === 'state' && kind.of === 'mamba');
+  const { whole } = cache;
+  const fixed = cache.stepBytesPerToken * Math.min(of.batchedTokens, context);
+  const uneven = whole.some((kind) => kind.name === 'state' || kind.window !== undefined);
+  if (!uneven) return plain(of, fixed);
+  const mamba = whole.some((kind) => kind.name === 'state' && kind.of === 'mamba');
   // Prefix caching runs Mamba layers in mode `all`: a state for every block, whose size follows the kernel's chunk.
   const everyBlock = mamba && of.prefixCaching;
-  const step = of.blockSize ?? (everyBlock ? 128 : 16);
-  const attention = cache.kinds.filter((kind): kind is Attention => kind.name !== 'state');
-  const states = cache.kinds.filter((kind) => kind.name === 'state');
-  const fixed = cache.stepBytesPerToken * Math.min(of.batchedTokens, context);
-  if (states.length === 0 && attention.every(({ window }) => window === undefined)) {
-    const blockBytes = step * attention.reduce((sum, kind) => sum + kind.layers * kind.tokenBytes, 0);
-    const blocks = Math.ceil(context / (step * dcp));
-    return plain(of.availableBytes, blockBytes, blocks, step, fixed);
-  }
-  const widest = Math.max(...attention.map(({ tokenBytes }) => tokenBytes), 1);
-  const slot = Math.max(0, ...states.map(({ slotBytes }) => slotBytes));
-  const block = slot === 0 ? step : step * Math.ceil(slot / (step * widest));
-  const page = block * widest;
-  const counts = cache.kinds.map(({ layers }) => layers);
-  const smallest = Math.min(...counts);
-  const largest = Math.max(...counts);
-  const group = largest < 1.5 * smallest ? largest : smallest;
+  const { page, block, tokensOf } = pagesOf(cache, of.blockSize, everyBlock);
+  const groups = groupCounts(whole);
+  const count = (kind: CacheKind): number => groups.get(keyOf(kind)) ?? 1;
   // Mode `align`, which prefix caching switches on, keeps one more slot (FORMULAS 5.4).
   const slots = (of.prefixCaching ? 2 : 1) + of.draftTokens;
-  const needed = cache.kinds.reduce((sum, kind) => {
-    const groups = Math.ceil(kind.layers / group);
+  const needed = whole.reduce((sum, kind) => {
     if (kind.name === 'state')
-      return sum + groups * (everyBlock ? Math.ceil(context / block) + of.draftTokens : slots);
-    const tokens = Math.max(1, page / kind.tokenBytes);
+      return sum + count(kind) * (everyBlock ? Math.ceil(context / block) + of.draftTokens : slots);
+    const tokens = tokensOf(kind);
     const all = Math.ceil(context / (tokens * dcp));
-    if (kind.window === undefined) return sum + groups * all;
+    if (kind.window === undefined) return sum + count(kind) * all;
     const kept = Math.min(kind.window - 1 + of.batchedTokens, context);
-    return sum + groups * Math.min(Math.ceil(kept / tokens) + 1, all + 1);
+    return sum + count(kind) * (Math.ceil(kept / tokens) + 1);
   }, 0);
-  const blocks = Math.max(0, Math.floor(of.availableBytes / (page * group)));
-  const full = attention.find(({ name }) => name === 'full');
+  const deep = Math.max(1, ...cache.kinds.map((kind) => Math.ceil(kind.layers / count(kind))));
+  const blocks = Math.max(0, Math.floor(of.availableBytes / (page * deep)));
+  const full = whole.find((kind) => kind.name === 'full');
   return {
-    blockTokens: full === undefined ? block : Math.max(1, Math.round(page / full.tokenBytes)),
-    requestBytes: needed * page * group + fixed,
-    stateBlocks: states.length === 0 ? undefined : blocks,
+    blockTokens: full === undefined || full.name === 'state' ? block : tokensOf(full),
+    requestBytes: needed * page * deep + fixed,
+    stateBlocks: whole.some(({ name }) => name === 'state') ? blocks : undefined,
     maxConcurrency: needed === 0 ? 0 : blocks / needed,
   };
 }
 
-function plain(available: number, blockBytes: number, needed: number, step: number, fixed: number): Pool {
+/** Nothing but full attention is one group, whatever the widths: a block is one page of each layer. */
+function plain(of: Asked, fixed: number): Pool {
+  const step = of.blockSize ?? 16;
+  const blockBytes = of.cache.kinds.reduce(
+    (sum, kind) => sum + (kind.name === 'state' ? 0 : step * kind.layers * kind.tokenBytes),
+    0,
+  );
+  const needed = Math.ceil(of.context / (step * of.dcp));
   const requestBytes = needed * blockBytes + fixed;
-  const blocks = Math.max(0, Math.floor(available / Math.max(1, blockBytes)));
+  const available = Math.max(0, of.availableBytes);
+  const blocks = Math.floor(available / Math.max(1, blockBytes));
   return {
     blockTokens: step,
     requestBytes,
     stateBlocks: undefined,
-    maxConcurrency:
-      fixed > 0 ? Math.max(0, available) / Math.max(1, requestBytes) : blocks / Math.max(1, needed),
+    maxConcurrency: fixed > 0 ? available / Math.max(1, requestBytes) : blocks / Math.max(1, needed),
   };
 }

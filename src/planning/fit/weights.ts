@@ -55,8 +55,9 @@ function isLoaded(group: WeightGroup, stage: Stage, draft: Draft, { settings }: 
 }
 
 /** FORMULAS 2: by how many ranks a part is divided; 1 is a copy on each. */
-function divisor(group: WeightGroup, { layout, model, engine }: FitInput): number {
-  const { tensor, expert, data } = layout;
+function divisor(group: WeightGroup, input: FitInput): number {
+  const { layout, model } = input;
+  const { tensor } = layout;
   const architecture = model.architecture;
   switch (group.kind) {
     case 'router':
@@ -67,13 +68,24 @@ function divisor(group: WeightGroup, { layout, model, engine }: FitInput): numbe
     case 'key-value':
       return Math.min(tensor, Math.max(1, architecture?.full.kvHeads ?? tensor));
     case 'experts':
-      // vLLM deals experts out over all replicas' ranks, SGLang over the given number.
-      return expert > 1 ? Math.max(engine === 'vllm' ? tensor * data : tensor, expert) : tensor;
+      return expertShare(input);
     case 'vision':
       return (architecture?.vision?.heads ?? tensor) % tensor === 0 ? tensor : 1;
     default:
       return tensor;
   }
+}
+
+/**
+ * Of all routed experts, what one rank holds is one part in this many. vLLM cuts them over all replicas' ranks, by
+ * width or by number (flatten_tp_across_dp_and_pcp in fused_moe/config.py), SGLang over the tensor ranks; dealt out by
+ * number, a rank holds whole experts.
+ */
+function expertShare({ engine, layout, model }: FitInput): number {
+  const ranks = engine === 'vllm' ? layout.tensor * layout.data : layout.tensor;
+  const count = model.architecture?.experts?.count;
+  if (layout.expert <= 1 || count === undefined) return ranks;
+  return count / Math.ceil(count / Math.min(ranks, count));
 }
 
 /** FORMULAS 2: kernels for MXFP4 want 128 columns of each expert per tensor rank, whoever holds it, and 256 of the width. */
