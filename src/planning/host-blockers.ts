@@ -11,10 +11,10 @@ import type { Blocker } from '../domain/plan.ts';
 import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { list } from '../domain/units.ts';
 import { engines } from '../knowledge/engines/index.ts';
-import { linkAdvice } from '../knowledge/probes/interfaces.ts';
 import { isStoppable } from './allocate.ts';
 import type { Going } from './clear.ts';
 import { fabricOf } from './fabric.ts';
+import { fabricBlockers } from './fabric-blockers.ts';
 import { rankNameOf, reachedOf } from './our-ranks.ts';
 
 /** Hosts that do not answer, one host under two names, GPUs that are gone, and fabric addresses that lead nowhere. */
@@ -109,72 +109,6 @@ function sameHost(nodes: readonly Node[], facts: readonly NodeFacts[]): readonly
       ],
       userError: true,
     }));
-}
-
-function fabricBlockers(nodes: readonly Node[], facts: readonly NodeFacts[]): readonly Blocker[] {
-  if (nodes.length < 2) return [];
-  const fabrics = fabricOf(nodes, facts);
-  const routesAreKnown = facts.some(
-    (one) => one.reached && (valueIf(one.interfaces) ?? []).some((each) => each.reaches.length > 0),
-  );
-  return nodes.flatMap((node, rank): readonly Blocker[] => {
-    const there = reachedOf(facts, node.name);
-    const fabric = fabrics[rank];
-    if (there === undefined) return [];
-    if (fabric === undefined)
-      return [
-        {
-          cause: 'wrong-network-address-advertised',
-          node: node.name,
-          title: `No network was found that ${node.name} shares with the other nodes.`,
-          advice: ['Name the address on it as fabric in the cluster file, for each node.'],
-          userError: false,
-        },
-      ];
-    if (!there.interfaces.known) return [];
-    if (fabric.interfaceName === undefined) {
-      const own = there.interfaces.value.flatMap((one) =>
-        one.addresses.map(({ address }) => `${address} (${one.name})`),
-      );
-      return [
-        {
-          cause: 'wrong-network-address-advertised',
-          node: node.name,
-          title: `${node.name} has no interface with its fabric address ${fabric.address}.`,
-          advice: [`Correct fabric in the cluster file; ${node.name} has ${list(own)}.`],
-          userError: false,
-        },
-      ];
-    }
-    const link = there.interfaces.value.find(({ name }) => name === fabric.interfaceName);
-    // A route stays where its link has lost its carrier: ranks would wait for each other until they give up.
-    if (link?.up === false)
-      return [
-        {
-          cause: 'fabric-link-down',
-          node: node.name,
-          title: `The fabric link of ${node.name} (${link.name}) is down.`,
-          why: `Its peers know it by ${fabric.address}, and ranks that are started now would only wait for each other.`,
-          advice: [linkAdvice(node.name, link.name)],
-          userError: false,
-        },
-      ];
-    const lost = routesAreKnown
-      ? nodes.filter(
-          (peer, other) =>
-            other !== rank &&
-            fabrics[other]?.given === true &&
-            !valueIf(there.interfaces)?.some((one) => one.reaches.includes(peer.name)),
-        )
-      : [];
-    return lost.map((peer) => ({
-      cause: 'wrong-network-address-advertised',
-      node: node.name,
-      title: `${node.name} has no way to ${peer.name}'s fabric address.`,
-      advice: [`On ${node.name}: ip route get ${fabrics[nodes.indexOf(peer)]?.address ?? ''}`],
-      userError: false,
-    }));
-  });
 }
 
 /** Ports that this launch opens, and who is in the way of them. */

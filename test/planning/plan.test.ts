@@ -538,14 +538,27 @@ describe('what no step can mend', () => {
   });
 
   test('a fabric link without a carrier, though its route is still there', () => {
-    const there = spark('b');
-    if (!there.interfaces.known) throw new Error('they are known');
-    const interfaces = there.interfaces.value.map((one) =>
-      one.addresses.some(({ address }) => address === '192.168.200.13') ? { ...one, up: false } : one,
-    );
-    const made = planOf(on({ interfaces: known(interfaces) }));
-    expect(made.blockers).toMatchObject([{ cause: 'fabric-link-down', node: 'spark-b' }]);
-    expect(made.blockers[0]?.advice[0]).toContain('on spark-b: ip link show enp1s0f1np1');
+    const dark = (letter: 'a' | 'b', more = {}): NodeFacts => {
+      const { interfaces } = spark(letter);
+      if (!interfaces.known) throw new Error('they are known');
+      return spark(letter, {
+        interfaces: known(
+          interfaces.value.map((one) =>
+            one.addresses.some(({ address }) => address.startsWith('192.168.200.'))
+              ? { ...one, up: false, ...more }
+              : one,
+          ),
+        ),
+      });
+    };
+    const one = planOf([spark('a'), dark('b')]).blockers;
+    expect(one).toMatchObject([{ cause: 'fabric-link-down', node: 'spark-b' }]);
+    expect(one[0]?.advice[0]).toContain('on spark-b: ip link show enp1s0f1np1');
+    const cable = planOf([dark('a'), dark('b')]).blockers;
+    expect(cable).toMatchObject([{ cause: 'fabric-link-down', node: undefined }]);
+    expect(cable[0]?.title).toMatch(/between spark-a \(\w+\) and spark-b \(\w+\) is down/);
+    const set = planOf([dark('a'), dark('b', { setDown: true })]).blockers;
+    expect(set.map(({ node }) => node)).toEqual(['spark-a', 'spark-b']);
   });
 });
 
