@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a tiny model from nothing: tiny-model.py FOLDER [llama|qwen3] [--hidden N] [--layers N] [--ballast N].
+"""Makes a tiny model from nothing: tiny-model.py FOLDER [llama|qwen3] [--hidden N] [--layers N] [--ballast N | --heavy].
 
 Two safetensors shards with an index, a byte-level tokenizer, a chat template; only Python's own library is needed.
 Its weights are random, but its last layer is a table of which token follows which, so that whatever is asked it
@@ -24,6 +24,7 @@ def main():
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--context", type=int, default=512)
     parser.add_argument("--ballast", type=int, default=0, help="that many shards of 128 MiB for torch-engine.py to bear")
+    parser.add_argument("--heavy", action="store_true", help="layers of 368 MiB, in the proportions of an 8B model")
     args = parser.parse_args()
     os.makedirs(args.folder, exist_ok=True)
     size = Size(args)
@@ -44,6 +45,9 @@ class Size:
         self.kv_heads = 2
         self.head_dim = max(32, args.hidden // 4)
         self.inner = args.hidden * 2
+        self.heavy = args.heavy
+        if args.heavy:
+            self.hidden, self.inner, self.heads, self.kv_heads, self.head_dim = 4096, 12288, 32, 8, 128
         self.vocab = 264
         self.user, self.assistant, self.end, self.pad = range(256, 260)
 
@@ -136,6 +140,8 @@ def weights(folder, size):
         head[after] = [a + b for a, b in zip(head[after], code[token])]
 
     def noise(rows, columns):
+        if size.heavy:
+            return (rows, columns), small(rows * columns)
         return (rows, columns), [chance.gauss(0, 0.004) for _ in range(rows * columns)]
 
     def ones(count):
@@ -183,7 +189,7 @@ def shard_file(path, tensors):
     """One safetensors file; returns the bytes of its tensors."""
     header, blobs, at = {"__metadata__": {"format": "pt"}}, [], 0
     for name, (shape, values) in tensors.items():
-        blob = bfloat16(values)
+        blob = values if isinstance(values, bytearray) else bfloat16(values)
         header[name] = {"dtype": "BF16", "shape": list(shape), "data_offsets": [at, at + len(blob)]}
         blobs.append(blob)
         at += len(blob)
@@ -200,12 +206,16 @@ def shard_file(path, tensors):
 WIDE = 8192
 
 
-def heavy_file(path, name):
-    """A square of random numbers of about 0.004, either sign: their upper bytes are 0x3b or 0xbb."""
-    count = WIDE * WIDE
+def small(count):
+    """Random numbers of about 0.004, either sign, as bytes: the upper ones are 0x3b or 0xbb."""
     raw = bytearray(2 * count)
     raw[0::2] = os.urandom(count)
     raw[1::2] = os.urandom(count).translate(bytes(0x3B if byte < 128 else 0xBB for byte in range(256)))
+    return raw
+
+
+def heavy_file(path, name):
+    raw = small(WIDE * WIDE)
     header = {"__metadata__": {"format": "pt"}}
     header[name] = {"dtype": "BF16", "shape": [WIDE, WIDE], "data_offsets": [0, len(raw)]}
     head = json.dumps(header).encode()

@@ -4,8 +4,8 @@
 It loads the safetensors shards of tiny-model.py, and each token is one matrix product that all ranks share, each with
 its own columns, summed over the wire. What it prints follows vLLM's lines, so that the same adapter follows it.
     torch-engine.py serve MODEL --tensor-parallel-size 2 --nnodes 2 --node-rank R --master-addr A --master-port P
-ENGINE_WAIT_SECONDS is slept before anything, ENGINE_LOAD_SECONDS over the shards, ENGINE_TIMEOUT_SECONDS is how long
-ranks wait for each other; under VLLM_CACHE_ROOT a rank keeps its share of the weights.
+ENGINE_WAIT_SECONDS is slept before anything, ENGINE_LOAD_SECONDS over the shards; under VLLM_CACHE_ROOT a rank keeps
+its share of the weights.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def arguments():
     for name, default in [
         ("tensor-parallel-size", 1), ("pipeline-parallel-size", 1), ("data-parallel-size", 1), ("nnodes", 1),
         ("node-rank", 0), ("master-port", 29501), ("port", 8000), ("max-model-len", 0), ("max-num-seqs", 16),
-        ("max-num-batched-tokens", 256), ("kv-cache-memory-bytes", 2**30),
+        ("max-num-batched-tokens", 256), ("kv-cache-memory-bytes", 2**30), ("distributed-timeout-seconds", 120),
     ]:
         parser.add_argument(f"--{name}", type=int, default=default)
     for name, default in [
@@ -100,7 +100,7 @@ class Ranks:
         backend = "nccl" if self.cuda else "gloo"
         where = f"tcp://{args.master_addr}:{args.master_port}"
         say(f"world_size={self.world} rank={self.rank} local_rank=0 distributed_init_method={where} backend={backend}")
-        seconds = float(os.environ.get("ENGINE_TIMEOUT_SECONDS", "120"))
+        seconds = args.distributed_timeout_seconds
         from datetime import timedelta
 
         if self.cuda:
@@ -200,15 +200,14 @@ class Model:
         while self.step(0) is not None:
             pass
 
-    def answer(self, limit):
-        # Whatever was asked, generation begins after the token that opens the assistant's turn.
-        token, count = 257, 0
-        while count < limit:
+    def answer(self, limit, past_end):
+        """The text of each token. Whatever was asked, generation begins after the token that opens the assistant's turn."""
+        token = 257
+        for _ in range(limit):
             token = self.step(token)
-            count += 1
-            if token == self.end:
-                return
             yield bytes([token]).decode("latin1") if token < 256 else ""
+            if token == self.end and not past_end:
+                return
 
     def close(self):
         self.step(-1)
@@ -292,22 +291,23 @@ def serve(args, model):
             limit = body.get("max_completion_tokens") or body.get("max_tokens") or 64
             prompt = json.dumps(body.get("messages") or body.get("prompt") or "")
             with model.lock:
+                pieces = model.answer(limit, body.get("ignore_eos", False))
                 if body.get("stream"):
-                    self.stream(body, limit, len(prompt))
+                    self.stream(body, pieces, len(prompt))
                 else:
-                    text = "".join(model.answer(limit))
-                    self.send(200, self.whole(text, len(prompt)))
+                    self.send(200, self.whole(list(pieces), len(prompt)))
 
         def usage(self, prompt, count):
             return {"prompt_tokens": prompt, "completion_tokens": count, "total_tokens": prompt + count}
 
-        def whole(self, text, prompt):
+        def whole(self, pieces, prompt):
+            text = "".join(pieces)
             message = {"role": "assistant", "content": text}
             choice = {"index": 0, "message": message, "text": text, "finish_reason": "stop"}
             return {"id": "chatcmpl-1", "object": "chat.completion", "model": name, "choices": [choice],
-                    "usage": self.usage(prompt, len(text) + 1)}
+                    "usage": self.usage(prompt, len(pieces))}
 
-        def stream(self, body, limit, prompt):
+        def stream(self, body, pieces, prompt):
             self.send_response(200)
             self.send_header("content-type", "text/event-stream")
             self.send_header("connection", "close")
@@ -320,12 +320,12 @@ def serve(args, model):
                 self.wfile.write(f"data: {json.dumps(line)}\n\n".encode())
                 self.wfile.flush()
 
-            for piece in model.answer(limit):
+            for piece in pieces:
                 count += 1
                 chunk([{"index": 0, "delta": {"content": piece}, "finish_reason": None}])
             chunk([{"index": 0, "delta": {}, "finish_reason": "stop"}])
             if (body.get("stream_options") or {}).get("include_usage"):
-                chunk([], self.usage(prompt, count + 1))
+                chunk([], self.usage(prompt, count))
             self.wfile.write(b"data: [DONE]\n\n")
             self.close_connection = True
 
