@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import {
   createServer,
   type IncomingMessage,
@@ -6,6 +7,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import { setTimeout } from 'node:timers/promises';
 import { aside } from '../../operations/begin.ts';
 import { readBody } from './body.ts';
 import type { Reply, Route } from './call.ts';
@@ -46,8 +48,14 @@ export async function startServer(parts: ServerParts): Promise<Running> {
   const { desk, keys, routes } = parts;
   let port = parts.port;
   const gate: Gate = { keys, port: () => port, tls: parts.tls !== undefined, names: parts.names };
+  const going = new Set<Promise<unknown>>();
   const listener: RequestListener = (request, response) => {
-    answer(request, response).catch((error: unknown) => refuse(request, response, error));
+    const answered = answer(request, response)
+      .catch((error: unknown) => refuse(request, response, error))
+      .catch(desk.bug);
+    const closed = new Promise((resolve) => response.once('close', resolve));
+    const over = Promise.all([answered, closed]).finally(() => going.delete(over));
+    going.add(over);
   };
   const server: Server =
     parts.tls === undefined
@@ -151,13 +159,21 @@ export async function startServer(parts: ServerParts): Promise<Running> {
   if (typeof address === 'object' && address !== null) port = address.port;
   return {
     port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+      // What is still being answered reads the journal, which is closed next.
+      await Promise.race([
+        Promise.all(going),
+        setTimeout(LAST_WORDS_MILLISECONDS, undefined, { ref: false }),
+      ]);
+    },
   };
 }
+
+const LAST_WORDS_MILLISECONDS = 2000;
 
 const LIMITS = {
   maxHeaderSize: 16 * 2 ** 10,

@@ -129,3 +129,18 @@ describe('a stream of events', () => {
     expect(fast.messages).toHaveLength(152);
   }, 60_000);
 });
+
+it('a server that ends lets no stream read on in a journal that is closed', async () => {
+  const ending = await openRig();
+  const run = ending.journal.newRun();
+  for (let at = 0; at < 600; at += 1)
+    ending.journal.append(run, { type: 'note', level: 'info', node: undefined, text: `${at}` });
+  const one = await openStream(ending.port, `/api/runs/${run}/events`, {
+    Authorization: `Bearer ${ending.addresses.read}`,
+  });
+  await one.until((messages) => messages.length > 10);
+  // A read after this would throw where nobody catches it.
+  await ending.close();
+  await one.ended;
+  expect(one.messages.length).toBeLessThan(600);
+});
