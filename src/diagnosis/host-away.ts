@@ -2,6 +2,7 @@ import type { Evidence } from '../domain/evidence.ts';
 import type { NodeFacts } from '../domain/facts.ts';
 import type { Finding } from '../domain/finding.ts';
 import { familyField } from '../knowledge/causes.ts';
+import { unreachedCause } from '../knowledge/unreached-cause.ts';
 import { DURING } from './during.ts';
 
 type Unreached = Extract<NodeFacts, { reached: false }>;
@@ -17,17 +18,19 @@ export function hostAway(evidence: Evidence, final: boolean): Finding | undefine
   return first === undefined ? undefined : lostHost(evidence, first, final);
 }
 
-/** The finding for a host that went away under its rank; `failure` is how it was last met, in one sentence. */
+/** The finding for a host that went away under its rank; `failure` is how it was last met. */
 export function lostHost(
   evidence: Evidence,
-  { node, failure }: { readonly node: string; readonly failure: { readonly sentence: string } },
+  { node, failure }: Pick<Unreached, 'node' | 'failure'>,
   final: boolean,
 ): Finding {
   const rank = evidence.ranks.find((one) => one.node === node);
   const stage = rank?.stage;
+  // It was followed until then: its address was the right one.
+  const cause = unreachedCause(failure.why, true);
   return {
-    cause: 'host-unreachable',
-    ...familyField('host-unreachable'),
+    cause,
+    ...familyField(cause),
     node,
     rank: rank?.rank,
     role: rank?.role,
@@ -42,7 +45,10 @@ export function lostHost(
     consequences: evidence.ranks
       .filter((other) => other.node !== node && other.ended !== undefined && !other.ended.requested)
       .map((other) => `Rank ${other.rank} on ${other.node} ended.`),
-    advice: [`See whether ${node} is up and its network too; then firstlight up goes on from what runs`],
+    advice:
+      cause === 'host-unreachable'
+        ? [`See whether ${node} is up and its network too; then firstlight up goes on from what runs`]
+        : [failure.remedy, 'Then firstlight up goes on from what runs.'],
     values: {},
   };
 }

@@ -1,6 +1,7 @@
 import { diagnose, failed, fatalLine } from '../diagnosis/diagnose.ts';
 import { endLog, newTracker, splitLog, trackLine } from '../diagnosis/stages.ts';
 import { stall } from '../diagnosis/stall.ts';
+import type { Unreachable } from '../domain/command.ts';
 import type { Evidence, LogLine } from '../domain/evidence.ts';
 import type { NodeFacts } from '../domain/facts.ts';
 import type { Stage } from '../domain/finding.ts';
@@ -31,7 +32,7 @@ export type FollowEnd =
   | {
       readonly kind: 'node-lost';
       readonly node: string;
-      readonly sentence: string;
+      readonly failure: Unreachable;
       readonly evidence: Evidence;
     }
   | { readonly kind: 'detached' };
@@ -66,7 +67,7 @@ export async function followAttempt(
   const ended = new Map<number, { code: number | undefined; requested: boolean; at: number }>();
   const guards = new Map<number, GuardRecord>();
   const available = new Map<string, number>();
-  const lostSince = new Map<string, { since: number; sentence: string }>();
+  const lostSince = new Map<string, { since: number; failure: Unreachable }>();
   let lastLineAt = world.clock.now();
   let fatalSeen = 0;
   let fatalAt: number | undefined;
@@ -100,7 +101,7 @@ export async function followAttempt(
       if (isOver(seen)) return { kind: 'failed', evidence: seen };
       for (const [node, lost] of lostSince) {
         if (now - lost.since > NODE_LOST_MILLISECONDS)
-          return { kind: 'node-lost', node, sentence: lost.sentence, evidence: seen };
+          return { kind: 'node-lost', node, failure: lost.failure, evidence: seen };
       }
       if (unanswered !== undefined) {
         if (now - unanswered.at > UNANSWERED_MILLISECONDS)
@@ -180,7 +181,7 @@ export async function followAttempt(
       if (end === undefined) return;
       if (end.kind === 'lost') {
         if (!lostSince.has(service.node)) {
-          lostSince.set(service.node, { since: world.clock.now(), sentence: end.failure.sentence });
+          lostSince.set(service.node, { since: world.clock.now(), failure: end.failure });
           recorder.emit({
             type: 'note',
             level: 'warning',

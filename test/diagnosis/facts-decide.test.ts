@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../src/diagnosis/diagnose.ts';
 import { treat } from '../../src/diagnosis/treat.ts';
+import type { UnreachableWhy } from '../../src/domain/command.ts';
 import { known, type NodeFacts } from '../../src/domain/facts.ts';
 import type { Service } from '../../src/domain/plan.ts';
 import { evidenceOf, readCase } from './cases.ts';
@@ -311,7 +312,7 @@ describe('a host that was restarted while its rank ran', () => {
 });
 
 describe('a host that is away after the attempt', () => {
-  const away = (node: string, why: 'no-route' | 'jump-unreachable' = 'no-route') =>
+  const away = (node: string, why: UnreachableWhy = 'no-route') =>
     ({
       node,
       at: '2026-11-29T10:00:00Z',
@@ -340,6 +341,20 @@ describe('a host that is away after the attempt', () => {
     expect(finding.title).toBe('spark-b was lost while loading weights');
     expect(finding.why).toContain('No network route');
     expect(finding.consequences).toEqual(['Rank 0 on spark-a ended.']);
+  });
+
+  it('that lets nobody in any more is told by what it does', () => {
+    const full = away('spark-b', 'too-many-connections');
+    const evidence = evidenceOf({
+      engine: 'sglang',
+      logs: { head: [], worker: [] },
+      after: [{ ...full, failure: { ...full.failure, remedy: 'raise MaxStartups' } }],
+    });
+    expect(diagnose(evidence, { final: true })).toMatchObject({
+      cause: 'ssh-server-limits-connections',
+      node: 'spark-b',
+      advice: ['raise MaxStartups', expect.stringContaining('goes on')],
+    });
   });
 
   it('is the one that others are reached through, where both are away', () => {

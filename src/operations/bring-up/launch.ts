@@ -2,6 +2,7 @@ import { type GuardReserve, guardReserve } from '../../domain/guard.ts';
 import type { Service } from '../../domain/plan.ts';
 import type { Recipe } from '../../domain/recipe.ts';
 import { sentences } from '../../domain/units.ts';
+import { unreachedCause } from '../../knowledge/unreached-cause.ts';
 import { startRank } from '../../remote/rank-runner.ts';
 import type { RunEnd } from '../in-run.ts';
 import { look } from '../look.ts';
@@ -42,9 +43,9 @@ async function unstarted(
   const [now] = await look(up.world, place, undefined);
   const title = `Rank ${rank} could not be started on ${node}`;
   if (now?.reached === false) {
-    const { sentence, remedy } = now.failure;
+    const { why, sentence, remedy } = now.failure;
     tellFinding(up, attempt, {
-      cause: 'host-unreachable',
+      cause: unreachedCause(why, true),
       node,
       title: `${node} was lost while rank ${rank} was started there`,
       why: sentence,

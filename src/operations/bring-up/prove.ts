@@ -54,8 +54,8 @@ export async function prove(up: BringUp, progress: Progress, launched: Launched)
     return ended({ outcome: 'cancelled', why, exit: 1 });
   }
   if (followed.kind === 'node-lost') {
-    const { node, sentence, evidence } = followed;
-    return ended(gone(up, attempt, lostHost(evidence, { node, failure: { sentence } }, true)));
+    const { node, failure, evidence } = followed;
+    return ended(gone(up, attempt, lostHost(evidence, { node, failure }, true)));
   }
   if (followed.kind === 'failed' || followed.kind === 'serving')
     measureMemory(recorder, attempt, followed.evidence, followed.kind === 'serving');

@@ -1,6 +1,6 @@
-import type { UnreachableWhy } from '../../domain/command.ts';
 import type { NodeFacts } from '../../domain/facts.ts';
 import { sentences } from '../../domain/units.ts';
+import { unreachedCause } from '../../knowledge/unreached-cause.ts';
 import { hostKeyError } from '../host-key-error.ts';
 import type { RunEnd } from '../in-run.ts';
 import { type BringUp, notServing, type Progress } from './progress.ts';
@@ -13,7 +13,7 @@ export function unreached(
   { node, failure }: Extract<NodeFacts, { reached: false }>,
 ): RunEnd {
   tellFinding(up, progress.attempt + 1, {
-    cause: causeOf(failure.why, answeredBefore(up, node)),
+    cause: unreachedCause(failure.why, answeredBefore(up, node)),
     node,
     title: failure.sentence,
     why: failure.text.trim().split('\n').slice(-2).join(' '),
@@ -38,28 +38,4 @@ function answeredBefore({ world, recorder }: BringUp, node: string): boolean {
           event.type === 'looked' && event.facts.some((facts) => facts.node === node && facts.reached),
       ),
   );
-}
-
-/** The closed list's word for a connection that failed; a host that answered before has the right address. */
-function causeOf(why: UnreachableWhy, reachedBefore: boolean): string {
-  switch (why) {
-    case 'key-refused':
-    case 'passphrase-needed':
-      return 'ssh-key-not-available';
-    case 'host-key-unknown':
-      return 'ssh-host-key-unknown';
-    case 'host-key-changed':
-      return 'ssh-host-key-changed';
-    case 'too-many-connections':
-      return 'ssh-server-limits-connections';
-    case 'jump-may-not-forward':
-      return 'ssh-jump-forwarding-disabled';
-    case 'no-route':
-    case 'refused':
-    case 'timeout-connect':
-    case 'name-unknown':
-      return reachedBefore ? 'host-unreachable' : 'ssh-wrong-address';
-    default:
-      return 'host-unreachable';
-  }
 }
