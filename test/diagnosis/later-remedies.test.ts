@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../src/diagnosis/diagnose.ts';
 import { treat } from '../../src/diagnosis/treat.ts';
+import { known, type ModelFacts, type NodeFacts, unknown } from '../../src/domain/facts.ts';
 import type { Treatment } from '../../src/domain/finding.ts';
 import { type EngineName, editRecipe, type Recipe } from '../../src/domain/recipe.ts';
 import { evidenceOf } from './cases.ts';
+import { sparkFacts } from './facts.ts';
 
 /** What the failure of these lines is cured by, and the recipe that comes out. */
 function cured(
@@ -11,6 +13,7 @@ function cured(
   head: string,
   recipe: object = {},
   tried: readonly string[] = [],
+  facts: readonly NodeFacts[] = [],
 ): { readonly treatment: Treatment | undefined; readonly after: Recipe } {
   const evidence = evidenceOf({ engine, logs: { head: [head], worker: [] }, recipe, ended: { head: 1 } });
   const finding = diagnose(evidence, { final: true });
@@ -18,7 +21,7 @@ function cured(
     recipe: evidence.recipe,
     engine,
     finding,
-    facts: [],
+    facts,
     evidence,
     tried: tried.map((remedy) => ({ engine, remedy, cause: finding.cause })),
   });
@@ -128,6 +131,34 @@ describe('a remedy for the layout', () => {
     const next = cured('sglang', line, { layout: { nodes: 2, tensor: 2, expert: 2 } });
     expect(next.after.layout).toMatchObject({ tensor: 1, pipeline: 2, expert: 1 });
   });
+
+  it.each([
+    ['a model without experts', {}],
+    ['experts that are split in whole blocks', { num_experts: 64, moe_intermediate_size: 512 }],
+  ])('takes fewer slices at once for %s', (_, experts) => {
+    const line =
+      'ValueError: Weight output_partition_size = 64 is not divisible by weight quantization block_n = 128.';
+    const config = {
+      model_type: 'qwen3_moe',
+      num_hidden_layers: 2,
+      hidden_size: 1024,
+      num_attention_heads: 16,
+      vocab_size: 1000,
+      intermediate_size: 4096,
+      ...experts,
+    };
+    const model: ModelFacts = {
+      present: true,
+      path: '/models/model-x',
+      config: known(config),
+      indexBytes: unknown('not looked at'),
+      missingFiles: [],
+      files: [],
+    };
+    const facts = sparkFacts({ node: 'spark-a', more: { model: known(model) } });
+    const { after } = cured('sglang', line, {}, [], [facts]);
+    expect(after.layout).toMatchObject({ tensor: 1, pipeline: 2, expert: 1 });
+  });
 });
 
 describe('a remedy for what is served', () => {
@@ -145,6 +176,9 @@ describe('a remedy for what is served', () => {
       'RuntimeError: Hermes 2 Pro Tool parser could not locate tool call start/end tokens in the tokenizer!';
     expect(cured('vllm', tools, { serve: { tools: 'hermes' } }).after.serve.tools).toBe('auto');
     expect(cured('vllm', tools, { serve: { tools: 'auto' } }).after.serve.tools).toBe('none');
+    const off = 'TypeError: Error: --enable-auto-tool-choice requires --tool-call-parser';
+    const alone = { args: { vllm: ['--enable-auto-tool-choice'] }, serve: { tools: 'none' } };
+    expect(cured('vllm', off, alone).after).toMatchObject({ args: { vllm: [] }, serve: { tools: 'auto' } });
     const think =
       'RuntimeError: Qwen3ReasoningParser reasoning parser could not locate think start/end tokens in the tokenizer!';
     expect(cured('vllm', think, { args: { vllm: ['--reasoning-parser', 'qwen3'] } }).after.args.vllm).toEqual(

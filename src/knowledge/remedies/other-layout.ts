@@ -1,5 +1,6 @@
 import type { Recipe, RecipeEdit } from '../../domain/recipe.ts';
-import type { Remedy } from './remedy.ts';
+import { architectureOf } from '../models/read-architecture.ts';
+import type { Remedy, RemedyInput } from './remedy.ts';
 
 /** Experts are shared out whole instead of each being cut: their blocks stay as they are. */
 export const wholeExperts: Remedy = {
@@ -7,12 +8,27 @@ export const wholeExperts: Remedy = {
   causes: ['tp-breaks-quantization-blocks'],
   title: ({ recipe }) => `Share out whole experts over ${recipe.layout.tensor} ranks`,
   cost: () => 'ranks whose experts are asked for more often are busier',
-  apply({ recipe: { layout } }) {
-    return layout.tensor < 2 || layout.expert > 1
+  apply(input) {
+    const { layout } = input.recipe;
+    return layout.tensor < 2 || layout.expert > 1 || !expertsBreak(input)
       ? undefined
       : [{ path: 'layout.expert', from: layout.expert, to: layout.tensor }];
   },
 };
+
+const USUAL_BLOCK = 128;
+
+/** Whether it may be experts that are cut through a block: not where there are none, nor where each slice is whole blocks. */
+function expertsBreak({ recipe, finding, facts }: RemedyInput): boolean {
+  const [config] = facts.flatMap((node) => {
+    const model = node.reached && node.model?.known ? node.model.value : undefined;
+    return model?.present && model.config.known ? [model.config.value] : [];
+  });
+  const model = config === undefined ? undefined : architectureOf(config);
+  if (model === undefined) return true;
+  const block = Number(finding.values['block'] ?? USUAL_BLOCK);
+  return model.experts !== undefined && (model.experts.width / recipe.layout.tensor) % block !== 0;
+}
 
 /** Fewer slices of each layer, and layers in a row over the rest of the ranks. */
 export const tensorThatDivides: Remedy = {

@@ -38,7 +38,11 @@ export const toolParser: Remedy = {
       '--enable-auto-tool-choice': undefined,
     });
     const from = recipe.serve.tools;
-    if (own !== undefined) return own;
+    // Whoever turned tools on by hand wants them: the model's own parser comes in the place of none.
+    if (own !== undefined)
+      return from === 'none' && finding.cause === 'tool-parser-not-enabled'
+        ? [...own, { path: 'serve.tools', from, to: 'auto' }]
+        : own;
     if (from !== 'auto') return [{ path: 'serve.tools', from, to: 'auto' }];
     return finding.cause === 'tool-parser-mismatch' ? [{ path: 'serve.tools', from, to: 'none' }] : undefined;
   },

@@ -1,4 +1,4 @@
-import { inOrder } from './line-signature.ts';
+import { inOrder, sameLog } from './line-signature.ts';
 import { peersOf } from './scene.ts';
 import { type Found, pattern, type Signature, type View } from './signature.ts';
 
@@ -39,7 +39,11 @@ const compiles = pattern(
     'Entering DeepGEMM JIT',
     'recompile',
   ],
-  /(?<begin>begins to compile|JIT compil|[Jj]it compil|JIT-compil|Just-in-time compil|Building JIT|Compiling (?:a graph|and caching|kernel)|Entering DeepGEMM JIT|[Aa]utotun(?:e|ing) (?:begin|start|process|for)|Tuning process (?:begin|start)|^ninja: |\bnvcc .{0,600}-gencode|flashinfer\.jit\b.{0,600}(?:Loading|building|compil)|recompil)|(?<end>completes to compile|compiled in|compilation (?:took|finished)|Tuning process ends|[Aa]utotuning process ends)/,
+  /(?<begin>begins to compile|JIT compil|[Jj]it compil|JIT-compil|Just-in-time compil|Building JIT|Compiling (?:a graph(?!.{0,200} takes )|and caching|kernel)|Entering DeepGEMM JIT|[Aa]utotun(?:e|ing) (?:begin|start|process|for)|Tuning process (?:begin|start)|^ninja: |\bnvcc .{0,600}-gencode|flashinfer\.jit\b.{0,600}(?:Loading|building|compil)|recompil)|(?<end>completes to compile|Compiling a graph .{0,200} takes |compiled in|compilation (?:took|finished)|Tuning process ends|[Aa]utotuning process ends)/,
+);
+const serves = pattern(
+  ['Application startup complete', 'fired up and ready to roll'],
+  /^(?:INFO: {1,8})?Application startup complete\.|The server is fired up and ready to roll/,
 );
 const waiting = pattern(
   'No available shared memory broadcast block found',
@@ -54,15 +58,15 @@ export const lateJit: Signature = {
   source:
     'vLLM v1/executor/multiproc_executor.py, envs.py; tilelang jit/kernel.py; flashinfer jit; SGLang scheduler watchdog',
   whileServing: true,
-  patterns: [timedOut, compiles, waiting],
+  patterns: [timedOut, compiles, serves, waiting],
   looks: [
     'TimeoutError: RPC call to execute_model timed out.',
     'TileLang begins to compile kernel `main` with `out_idx=[-1]`',
   ],
   match(view) {
     const over = inOrder([timedOut], view)[0];
-    if (over === undefined) return undefined;
-    const begun = view.find(compiles).filter((found) => during(found, over));
+    if (over === undefined || endedBefore(view, over)) return undefined;
+    const begun = inTheWay(view, over);
     const compiler = begun[0];
     const waited = view.find(waiting).filter(({ node }) => node === over.node);
     if (compiler === undefined) return waited.length > 0 ? unproved(view, over, waited) : undefined;
@@ -84,11 +88,29 @@ const ADVICE = [
   'Keep the caches of kernels on a disk that outlives the container, and send requests of all lengths once after the start.',
 ];
 
-/** Begun before the timeout, or ended after it: what lay long before is of the start. */
-function during(found: Found, over: Found): boolean {
-  if (found.groups['end'] !== undefined) return found.line.at >= over.line.at;
-  const seconds = (over.line.at - found.line.at) / 1000;
-  return seconds >= 0 && seconds < 3600;
+/** A rank that was gone when the other stopped waiting compiled nothing. */
+function endedBefore({ evidence }: View, over: Found): boolean {
+  return evidence.ranks.some(
+    ({ node, ended }) =>
+      node !== over.node && ended !== undefined && !ended.requested && ended.at < over.line.at,
+  );
+}
+
+/** Compilations that the timeout fell into: begun while it served and not over yet, or known by their end alone. */
+function inTheWay(view: View, over: Found): readonly Found[] {
+  const lines = view.find(compiles);
+  const ready = view.find(serves).findLast(({ line }) => line.at <= over.line.at);
+  return lines.filter((found) => {
+    if (found.groups['end'] !== undefined) return found.line.at >= over.line.at;
+    const seconds = (over.line.at - found.line.at) / 1000;
+    if (seconds < 0 || seconds >= 3600 || (ready !== undefined && found.line.at < ready.line.at))
+      return false;
+    const finished = lines.find(
+      (other) =>
+        other.groups['end'] !== undefined && sameLog(other, found) && other.line.line > found.line.line,
+    );
+    return finished === undefined || finished.line.at >= over.line.at;
+  });
 }
 
 /** The engine itself says that somebody compiles or hangs: no more than a guess. */
