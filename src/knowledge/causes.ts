@@ -185,6 +185,7 @@ const BEYOND: readonly (readonly [slug: string, family: Family, cure: Cause['cur
   ['host-unreachable', 'J', 'person', 'rank', 'A host does not answer, or does not let us in, so nothing can be seen or started there.'],
   ['image-missing', 'G', 'firstlight', 'rank', 'The container image is on none of the nodes that need it, or not under this name.'],
   ['engine-missing', 'G', 'person', 'rank', 'The engine is not installed where the rank runs.'],
+  ['head-ended-from-outside', 'K', 'firstlight', 'rank', 'The head was ended by a signal that somebody else sent, and the other ranks cannot go on without it.'],
   ['rank-never-started', 'C', 'firstlight', 'rank', 'A rank that the others wait for was not started, or gave no word of itself.'],
   ['needs-replace', 'C', 'firstlight', 'rank', 'Another service of this tool holds the place; it is replaced only when that is asked for.'],
 ];

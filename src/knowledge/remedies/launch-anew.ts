@@ -9,6 +9,7 @@ export const launchAnew: Remedy = {
     'head-store-restarted-while-worker-attached',
     'container-lost-gpu-access',
     'worker-died-head-still-healthy',
+    'head-ended-from-outside',
     'unbalanced-load-barrier-timeout',
   ],
   title: ({ finding }) => `Look at ${finding.node ?? 'the nodes'} again and launch all ranks anew`,

@@ -10,10 +10,10 @@ const closed = pattern('Connection closed by peer', /Connection closed by peer/)
 /** Less than this share of a host's memory left, and the kernel may have been at work between two samples. */
 const NEARLY_FULL = 1 / 20;
 
-/** A worker ended by a signal that only somebody else sends, on a host whose memory had not run out, by its guard's record. */
+/** A rank ended by a signal that only somebody else sends, on a host whose memory had not run out, by its guard's record. */
 export const killedFromOutside: Signature = {
   name: 'killed-from-outside',
-  causes: ['worker-died-head-still-healthy'],
+  causes: ['worker-died-head-still-healthy', 'head-ended-from-outside'],
   seenOn: "firstlight's own guard, beside SGLang 0.5 and vLLM 0.28",
   source: 'guard.json in the rank’s folder; exit codes of sh: 128 and the signal',
   looks: [
@@ -23,13 +23,12 @@ export const killedFromOutside: Signature = {
   patterns: [closed],
   whileServing: true,
   match({ evidence, find }) {
-    const rank = evidence.ranks.find(
-      (one) => one.role === 'worker' && wasKilled(one) && memoryLasted(evidence, one),
-    );
+    const killed = evidence.ranks.filter((one) => wasKilled(one) && memoryLasted(evidence, one));
+    const rank = killed.find(({ role }) => role === 'worker') ?? killed[0];
     if (rank?.guard === undefined) return undefined;
     const { node } = rank;
     return {
-      cause: 'worker-died-head-still-healthy',
+      cause: rank.role === 'worker' ? 'worker-died-head-still-healthy' : 'head-ended-from-outside',
       node,
       shown: [
         ...find(closed)
@@ -41,7 +40,7 @@ export const killedFromOutside: Signature = {
       why: `Memory was not the reason: the least that was available there is ${gib(rank.guard.lowestBytes)}, and the kernel counts no process of the rank killed for memory.`,
       advice: [
         `Who ends processes there may stand in, on ${node}: sudo journalctl --since -10min; sudo last -n 5`,
-        'Stop both nodes and launch both anew: a worker does not join a running head. firstlight down, then firstlight up.',
+        `Stop both nodes and launch both anew: ${rank.role === 'worker' ? 'a worker does not join a running head' : 'a head that begins anew is not found by the workers of the last'}. firstlight down, then firstlight up.`,
       ],
       confidence: 0.75,
       specificity: 2,

@@ -55,10 +55,11 @@ export function engineFile(name: string): string {
   return readFileSync(join(FOLDER, name), 'utf8');
 }
 
-/** The text without what only this machine has: where things lie here, and whose they are. */
+/** A log without what only this machine has: where things lie here, and when our journal had each line. */
 export function withoutPlaces(text: string, { python }: Engine): string {
   const prefix = dirname(dirname(realpathSync(python)));
   return text
+    .replaceAll(/^\d{13}\t/gm, '')
     .replaceAll(VENV, '/opt/engine')
     .replaceAll(prefix, prefix === '/usr' ? prefix : '/opt/python')
     .replaceAll('/tmp/', '/var/tmp/');

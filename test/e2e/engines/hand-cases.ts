@@ -60,6 +60,7 @@ export function wordsOf(own: Readonly<Record<string, string>>, host: Host): read
     '--master-port': '20100',
     '--max-model-len': '256',
     '--max-num-seqs': '4',
+    '--distributed-timeout-seconds': '12',
   };
   const all = { ...usual, ...own };
   const words = Object.entries(all).flat();
@@ -71,6 +72,5 @@ export function envOf(host: Host): Record<string, string> {
   return {
     GLOO_SOCKET_IFNAME: host === 'a' ? 'enp1s0f0np0' : 'enp1s0f1np1',
     VLLM_HOST_IP: host === 'a' ? '192.168.200.12' : '192.168.200.13',
-    ENGINE_TIMEOUT_SECONDS: '12',
   };
 }

@@ -95,7 +95,9 @@ ${[...usual, this.#withUsual(more)].filter((line) => line !== '').join('\n')}
   /** A case names what it adds; what the engine needs at all times stands there too. */
   #withUsual(more: string): string {
     const { env, args } = this.engine;
-    const pairs = Object.entries(env).map(([name, value]) => `${name}: "${value}", `);
+    const pairs = Object.entries(env).flatMap(([name, value]) =>
+      more.includes(`${name}:`) ? [] : [`${name}: "${value}", `],
+    );
     const words = args.map((word) => `${word}, `);
     return more
       .replace(/^env: \{/m, `env: {${pairs.join('')}`)
@@ -175,7 +177,7 @@ ${[...usual, this.#withUsual(more)].filter((line) => line !== '').join('\n')}
         const inside = readFileSync(join(group, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean);
         for (const pid of inside) writeFileSync(join(top, 'cgroup.procs'), pid);
         this.must(host, v1 ? `umount ${top} && umount /sys/fs/cgroup` : 'umount /sys/fs/cgroup');
-        for (const one of ['a', 'b'] as const) this.must(one, 'umount /dev/kmsg');
+        for (const one of ['a', 'b'] as const) this.must(one, 'umount -l /dev/kmsg');
         rmdirSync(group);
       },
     };

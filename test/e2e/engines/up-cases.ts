@@ -39,10 +39,10 @@ const loads =
   (event: Event): boolean =>
     event.type === 'rank-stage' && event.rank === rank && event.stage === 'weights';
 
-/** Ends every process of the engine on a host at once. */
-export function endEngine(pair: EnginePair, host: Host): void {
+/** A signal to every process of the engine on a host at once. */
+export function signalEngine(pair: EnginePair, host: Host, signal: 'KILL' | 'STOP' | 'CONT'): void {
   // vLLM gives its processes titles of their own.
-  pair.on(host, 'root', ['pkill', '-KILL', '-f', ' serv[e] /srv/|^VLLM::']);
+  pair.on(host, 'root', ['pkill', `-${signal}`, '-f', ' serv[e] /srv/|^VLLM::']);
 }
 
 /** Another file in place of the worker's second shard. */
@@ -90,7 +90,7 @@ export const UP_CASES: readonly UpCase[] = [
   },
   {
     what: 'the same rank twice, by the recipe',
-    recipe: 'args: {vllm: [--node-rank, "0"]}\nenv: {ENGINE_TIMEOUT_SECONDS: "12"}',
+    recipe: 'args: {vllm: [--node-rank, "0", --distributed-timeout-seconds, "12"]}',
     causes: ['duplicate-node-rank'],
     node: undefined,
     quote: /rank=0 /,
@@ -175,9 +175,10 @@ export const UP_CASES: readonly UpCase[] = [
   },
   {
     what: 'a context longer than the cache holds',
-    recipe: 'context: 4096\nargs: {vllm: [--kv-cache-memory-bytes, "700000"]}',
+    recipe:
+      'context: 4096\nargs: {vllm: [--kv-cache-memory-bytes, "700000"]}\nenv: {VLLM_CPU_KVCACHE_SPACE: ""}',
     causes: ['kv-cache-too-small-for-max-len'],
-    node: undefined,
+    node: 'either',
     quote: /max seq len \(4096\)/,
     ends: 'serving',
     remedy: 'shorter-context',
@@ -262,16 +263,15 @@ export const UP_CASES: readonly UpCase[] = [
     during: {
       when: loads(1),
       act: (pair) => {
-        endEngine(pair, 'b');
+        signalEngine(pair, 'b', 'KILL');
         return () => undefined;
       },
     },
-    // Nothing says who sent the signal: the node and the exit are all that can be told.
-    causes: ['device-allocation-failed-sigkill-unattributed', 'unknown'],
+    causes: ['worker-died-head-still-healthy'],
     node: 'spark-b',
     quote: undefined,
-    ends: 'not-serving',
-    remedy: undefined,
+    ends: 'serving',
+    remedy: 'launch-anew',
     only: 'torch',
   },
   {
@@ -280,19 +280,19 @@ export const UP_CASES: readonly UpCase[] = [
     during: {
       when: loads(0),
       act: (pair) => {
-        endEngine(pair, 'a');
+        signalEngine(pair, 'a', 'KILL');
         return () => undefined;
       },
     },
-    causes: ['device-allocation-failed-sigkill-unattributed', 'unknown'],
+    causes: ['head-ended-from-outside'],
     node: 'spark-a',
     quote: undefined,
-    ends: 'not-serving',
-    remedy: undefined,
+    ends: 'serving',
+    remedy: 'launch-anew',
   },
   {
     what: 'the fabric cut while it loads',
-    recipe: 'env: {ENGINE_LOAD_SECONDS: "4", ENGINE_TIMEOUT_SECONDS: "12"}',
+    recipe: 'env: {ENGINE_LOAD_SECONDS: "4"}\nargs: {vllm: [--distributed-timeout-seconds, "12"]}',
     during: {
       when: loads(0),
       act: (pair) => {
