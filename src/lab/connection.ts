@@ -16,6 +16,8 @@ import type { LabWorld } from './world.ts';
 
 /** Of a host's memory: the weights of a story alone take less, a rank with its KV cache takes more. */
 const POOLED_SHARE = 0.7;
+/** How many times longer a file takes to be read from a disk that somebody else keeps busy. */
+const BUSY_DISK = 400;
 const ENGINES = new Set(['sglang', 'vllm', 'ray', 'python3', 'python']);
 
 /** One process of the lab, from its hello to its end. */
@@ -94,6 +96,10 @@ export class Connection {
       case 'hold':
         this.#hold(host, hello, asked.bytes, asked.gpu);
         return;
+      case 'stage':
+        if (host.stage(hello.pid, asked.bytes, asked.program)) this.#reply({ ok: true });
+        else this.#refuse('out-of-memory', `${asked.bytes} bytes are not to be had`);
+        return;
       case 'memory': {
         const { totalBytes, freeBytes, availableBytes } = host.ledger.snapshot;
         this.#reply({ ok: true, totalBytes, freeBytes, availableBytes, unified: true });
@@ -102,6 +108,14 @@ export class Connection {
       case 'read-files':
         host.ledger.warm(asked.bytes);
         host.sees('loading');
+        this.#reply({ ok: true, slowed: host.diskBusy ? BUSY_DISK : 1 });
+        return;
+      case 'ask-hub':
+        if (host.hub === 'rate-limits') this.#reply({ ok: true, status: 429 });
+        else this.#refuse('EHOSTUNREACH', 'huggingface.co: Temporary failure in name resolution');
+        return;
+      case 'asked':
+        host.sees('asked');
         this.#reply({ ok: true });
         return;
       case 'resolve': {
@@ -154,6 +168,11 @@ export class Connection {
       this.#refuse('EPERM', 'this container was given no GPU');
       return;
     }
+    // What has the device open keeps it.
+    if (gpu && container !== undefined && host.lostGpu(container) && !this.#held) {
+      this.#refuse('gpu-lost', 'the device rules of this container no longer name the GPU');
+      return;
+    }
     if (host.processes.find(hello.pid) === undefined) {
       host.processes.adopt(
         hello.pid,
@@ -174,7 +193,10 @@ export class Connection {
     if (host.processes.hold(hello.pid, bytes, gpu)) {
       this.#reply({ ok: true });
       if (gpu && bytes > POOLED_SHARE * host.ledger.snapshot.totalBytes) host.sees('pooled');
-    } else this.#refuse('out-of-memory', `${bytes} bytes are not to be had`);
+    } else {
+      if (gpu) host.driverGotNothing();
+      this.#refuse('out-of-memory', `${bytes} bytes are not to be had`);
+    }
   }
 
   #holder(host: LabHost, hello: Hello): void {

@@ -39,6 +39,10 @@ export function startEngine(options: {
     FIRSTLIGHT_LAB_MOUNTS: spec.mounts
       .map(({ source, target }) => `${target}=${realPath(source)}`)
       .join('\n'),
+    FIRSTLIGHT_LAB_READ_ONLY: spec.mounts
+      .filter(({ readOnly }) => readOnly)
+      .map(({ target }) => target)
+      .join('\n'),
     FIRSTLIGHT_LAB_DEVICES: spec.devices.join('\n'),
     FIRSTLIGHT_LAB_UID: '0',
     FIRSTLIGHT_LAB_LACKS: image.lacks.join(' '),

@@ -3,7 +3,7 @@ import { exitCode } from './exit-code.ts';
 import { baseName, containerOf, programOf } from './holders.ts';
 import type { LabHost } from './lab-host.ts';
 import type { NetworkTable } from './network-table.ts';
-import type { Program } from './processes.ts';
+import { type Program, signalTree } from './processes.ts';
 import type { StoryHolder } from './story.ts';
 import type { Unit } from './systemd.ts';
 
@@ -45,6 +45,19 @@ export class Holders {
       case 'process':
         this.#startBare(holder);
     }
+  }
+
+  /** It has done its work, and ends. */
+  end(name: string): void {
+    const holder = this.#list.find((candidate) => candidate.name === name);
+    const mine = this.#host.processes.list.find(({ argv }) => argv.join(' ') === holder?.argv.join(' '));
+    if (mine !== undefined) signalTree(mine.pid, 'SIGKILL');
+  }
+
+  /** One that runs keeps the disk busy. */
+  get busyDisk(): boolean {
+    const busy = this.#list.filter((holder) => holder.busyDisk === true).map(({ argv }) => argv.join(' '));
+    return this.#host.processes.list.some(({ argv }) => busy.includes(argv.join(' ')));
   }
 
   /** Somebody started a program of the story by hand, as a restore does: it holds what it holds. */

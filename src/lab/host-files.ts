@@ -93,14 +93,14 @@ export function writeHostFiles(
   const boot = `${hex(random, 8)}-${hex(random, 4)}-4${hex(random, 3)}-a${hex(random, 3)}-${id}`;
   put('proc/sys/kernel/random/boot_id', `${boot}\n`);
   put('proc/sys/kernel/hostname', `${host.name}\n`);
-  put('proc/sys/kernel/osrelease', `${KERNEL}\n`);
+  put('proc/sys/kernel/osrelease', `${host.kernel ?? KERNEL}\n`);
   put('proc/sys/vm/drop_caches', '0\n');
   put('proc/sys/vm/min_free_kbytes', '131072\n');
-  put('proc/version', `Linux version ${KERNEL} (buildd@bos03-arm64-001)\n`);
+  put('proc/version', `Linux version ${host.kernel ?? KERNEL} (buildd@bos03-arm64-001)\n`);
   put('proc/driver/nvidia/gpus/000f:01:00.0/information', 'Model: \t\t NVIDIA GB10\n');
   put(
     'proc/driver/nvidia/version',
-    'NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.159.03  Release Build  (dvs-builder@U22)\n',
+    `NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  ${host.driver ?? DRIVER}  Release Build  (dvs-builder@U22)\n`,
   );
   put(
     'proc/pressure/memory',
@@ -124,6 +124,8 @@ function putInto(root: string): (path: string, text: string) => void {
 }
 
 const KERNEL = '6.17.0-1021-nvidia';
+/** The driver's version where the story has no other. */
+export const DRIVER = '580.159.03';
 
 function etcHosts(story: Story, host: StoryHost): string {
   const own =

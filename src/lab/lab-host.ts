@@ -7,10 +7,10 @@ import { startEngine } from './engine-container.ts';
 import { exitCode } from './exit-code.ts';
 import { containerCgroup, Holders } from './holder-processes.ts';
 import { baseName, NOTHING, unitOf } from './holders.ts';
-import { HIDDEN_ENVIRON, replaceFile, writeHostFiles } from './host-files.ts';
+import { DRIVER, HIDDEN_ENVIRON, replaceFile, writeHostFiles } from './host-files.ts';
 import { imageNamed, imagesOf, type LabImage } from './images.ts';
 import { Ledger, meminfo } from './ledger.ts';
-import { MODEL_BYTES, writeModel } from './model-files.ts';
+import { MODEL_BYTES, writeModel, writeSnapshot } from './model-files.ts';
 import type { LabInterface, Listener, NetworkTable } from './network-table.ts';
 import { Processes, signalTree } from './processes.ts';
 import { hex, randomOf } from './random.ts';
@@ -59,6 +59,8 @@ export class LabHost {
   readonly trespasses: string[] = [];
   readonly #options: LabHostOptions;
   readonly #stopWatching: () => void;
+  /** Containers that systemd left without their GPU. */
+  readonly #withoutGpu = new Set<string>();
   #closed = false;
   #rebooting = false;
 
@@ -72,7 +74,10 @@ export class LabHost {
     this.gpuUuid = `GPU-${hex(random, 8)}-${hex(random, 4)}-${hex(random, 4)}-${hex(random, 4)}-${hex(random, 12)}`;
     writeHostFiles(root, story, host, this.interfaces, seed);
     const path = story.recipe['path'];
-    if (host.hasModel && typeof path === 'string') writeModel(join(root, path));
+    if (host.hasModel && typeof path === 'string') writeModel(join(root, path), host.model);
+    for (const repository of host.hubCache ?? []) {
+      writeSnapshot(join(root, 'home', host.user, '.cache/huggingface'), repository);
+    }
     this.ledger = new Ledger({
       totalBytes: host.totalGiB * GIB,
       systemBytes: host.systemGiB * GIB,
@@ -104,7 +109,7 @@ export class LabHost {
     this.#render();
     this.#stopWatching = watchDropCaches(root, (text) => {
       if (!this.sudo.rootNow) this.trespasses.push('drop_caches was written without root');
-      else if (text === '1' || text === '3') this.ledger.dropCache();
+      else if (/^[123]$/.test(text)) this.ledger.dropCache(text);
     });
   }
 
@@ -119,6 +124,19 @@ export class LabHost {
   /** What nvidia-smi does here, where the story has it otherwise than usual. */
   get smi(): SmiState | undefined {
     return this.#options.host.smi;
+  }
+
+  /** What the model hub answers here. */
+  get hub(): StoryHost['hub'] {
+    return this.#options.host.hub;
+  }
+
+  get diskBusy(): boolean {
+    return this.holders.busyDisk;
+  }
+
+  lostGpu({ id }: Container): boolean {
+    return this.#withoutGpu.has(id);
   }
 
   get gpuBusy(): boolean {
@@ -220,7 +238,7 @@ export class LabHost {
     for (const name of readdirSync(join(this.root, 'tmp'))) {
       rmSync(join(this.root, 'tmp', name), { recursive: true, force: true });
     }
-    this.ledger.dropCache();
+    this.ledger.dropCache('3');
   }
 
   /** It is up again: users may log in. */
@@ -228,11 +246,67 @@ export class LabHost {
     this.#rebooting = false;
   }
 
+  /** systemctl daemon-reload: the device rules of running containers are written anew, without what docker put there. */
+  reloadSystemd(): void {
+    for (const { id, state, spec } of this.docker.list) {
+      if (state === 'running' && spec.gpus) this.#withoutGpu.add(id);
+    }
+  }
+
   /** Kills the processes of every rank in a container here, as somebody with root does who does not know them. */
   endRanks(): void {
     for (const container of this.docker.list) {
       const rank = this.imageNamed(container.spec.image)?.engine !== undefined;
       if (rank && container.state === 'running') this.signalContainer(container, 'SIGKILL', true);
+    }
+  }
+
+  /** Version of the NVIDIA driver. */
+  get driver(): string {
+    return this.#options.host.driver ?? DRIVER;
+  }
+
+  /** What the kernel has said since the lab began, as dmesg shows it. */
+  readonly kernelLog: string[] = [];
+
+  /** What the driver says in the kernel's log when it gets no memory (580, mem_desc.c). */
+  driverGotNothing(): void {
+    this.#kernelSays(
+      'NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] (0x00000051) returned from _memdescAllocInternal(pMemDesc) @ mem_desc.c:1359',
+    );
+  }
+
+  /**
+   * Whether that much memory is there for a moment, for the program where one is named, else for the process. Where it
+   * is not, the kernel ends it, and says so as Linux 6.17 does.
+   */
+  stage(pid: number, bytes: number, program?: string): boolean {
+    const { availableBytes } = this.ledger.snapshot;
+    if (bytes < availableBytes) return true;
+    const name = program ?? this.processes.find(pid)?.comm ?? 'python3';
+    const kib = Math.floor(Math.min(bytes, availableBytes) / 1024);
+    const victim = program === undefined ? pid : pid + 1;
+    this.#kernelSays(
+      `${name} invoked oom-killer: gfp_mask=0x140dca(GFP_HIGHUSER_MOVABLE|__GFP_COMP|__GFP_ZERO), order=0, oom_score_adj=0`,
+    );
+    this.#kernelSays(
+      `Out of memory: Killed process ${victim} (${name}) total-vm:${4 * kib}kB, anon-rss:${kib}kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:1024kB oom_score_adj:0`,
+    );
+    if (program === undefined) signal(pid, 'SIGKILL');
+    return false;
+  }
+
+  #kernelSays(text: string): void {
+    const [seconds = '0'] = readFileSync('/proc/uptime', 'utf8').split(' ');
+    this.kernelLog.push(`[${Number(seconds).toFixed(6).padStart(12)}] ${text}`);
+  }
+
+  /** docker restart of every rank in a container here. */
+  async restartRanks(): Promise<void> {
+    for (const container of this.docker.list) {
+      if (this.imageNamed(container.spec.image)?.engine === undefined) continue;
+      await this.docker.stop(container);
+      this.docker.start(container);
     }
   }
 
@@ -265,7 +339,7 @@ export class LabHost {
     const { root } = this;
     const { pid, argv } = startEngine({
       container,
-      image,
+      image: { ...image, lacks: [...image.lacks, ...(this.#options.host.lacks ?? [])] },
       root,
       hostname: this.name,
       env: { ...this.loginEnvironment('root'), PATH: `${this.#options.imageBin}:/usr/bin:/bin` },
@@ -274,6 +348,7 @@ export class LabHost {
         this.signalContainer(container, 'SIGKILL', true);
         this.processes.gone(pid, bySignal, code);
         over(exitCode(bySignal, code));
+        this.sees('rank-ended');
       },
     });
     const { env } = container.spec;

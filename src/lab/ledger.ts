@@ -7,6 +7,8 @@ export type MemorySnapshot = {
   /** MemAvailable: free, and what the kernel would take back from the page cache. */
   readonly availableBytes: number;
   readonly cacheBytes: number;
+  /** Names and inodes that the kernel remembers of files. */
+  readonly slabBytes: number;
   readonly systemBytes: number;
   readonly heldBytes: number;
 };
@@ -16,6 +18,7 @@ const WATERMARK = 0.125 * GIB;
 const HOT_CACHE = 0.375 * GIB;
 /** The kernel starts to reuse old cache before memory is quite full. */
 const READ_AHEAD_STOP = 1.5 * GIB;
+const LATEST_MS = 180_000;
 
 /**
  * One host's unified memory, GPU and CPU in one pot. Every byte is the system's, somebody's, on its way back,
@@ -23,12 +26,13 @@ const READ_AHEAD_STOP = 1.5 * GIB;
  *
  * - An owner's first hold by the GPU driver is its context (`set_device`). The driver needs pages that are free
  *   now, so this one is counted against MemFree alone.
- * - Whatever grows later, on the GPU or not, may push clean page cache out, down to the watermark.
+ * - Whatever grows later, on the GPU or not, may push clean page cache out, down to the watermark. What the kernel
+ *   remembers of files (slab) it gives to others than the driver only, though MemAvailable counts it.
  * - What a dead owner held comes back after a while, not at once: until then it is neither free nor available.
  */
 export class Ledger {
   readonly #total: number;
-  readonly #system: number;
+  #system: number;
   readonly #cacheLimit: number;
   readonly #stuck: number;
   readonly #backAfter: () => number;
@@ -36,6 +40,7 @@ export class Ledger {
   readonly #held = new Map<string, number>();
   readonly #comingBack = new Map<NodeJS.Timeout, number>();
   #cache: number;
+  #slab = 0;
   #closed = false;
 
   constructor(options: {
@@ -61,12 +66,13 @@ export class Ledger {
 
   get snapshot(): MemorySnapshot {
     const heldBytes = this.#sum();
-    const freeBytes = this.#total - this.#system - heldBytes - this.#cache;
+    const freeBytes = this.#total - this.#system - heldBytes - this.#cache - this.#slab;
     return {
       totalBytes: this.#total,
       freeBytes,
-      availableBytes: freeBytes + this.#cache - this.#stuck,
+      availableBytes: freeBytes + this.#cache - this.#stuck + this.#slab,
       cacheBytes: this.#cache,
+      slabBytes: this.#slab,
       systemBytes: this.#system,
       heldBytes,
     };
@@ -82,10 +88,10 @@ export class Ledger {
     const more = bytes - before;
     const { freeBytes, availableBytes } = this.snapshot;
     const first = driver && before === 0;
-    if (more > 0 && more > (first ? freeBytes : availableBytes) - WATERMARK) return false;
+    const most = first ? freeBytes : availableBytes - (driver ? this.#slab : 0);
+    if (more > 0 && more > most - WATERMARK) return false;
     this.#held.set(owner, bytes);
-    const missing = more - (freeBytes - WATERMARK);
-    if (more > 0 && missing > 0) this.#cache -= missing;
+    this.#pushOut(more - (freeBytes - WATERMARK));
     this.#changed();
     return true;
   }
@@ -95,13 +101,7 @@ export class Ledger {
     const bytes = this.heldBy(owner);
     this.#held.delete(owner);
     if (bytes === 0 || this.#closed) return;
-    const timer = setTimeout(() => {
-      this.#comingBack.delete(timer);
-      this.#changed();
-    }, this.#backAfter());
-    timer.unref();
-    this.#comingBack.set(timer, bytes);
-    this.#changed();
+    this.#returns(bytes, this.#backAfter());
   }
 
   /** Files were read: they stay in the page cache as far as there is room. */
@@ -111,14 +111,66 @@ export class Ledger {
     this.#changed();
   }
 
-  dropCache(): void {
-    this.#cache = Math.min(this.#cache, this.#stuck);
+  /** Somebody read files of that size: like `warm`, but not of the model, and to the last page. */
+  fill(bytes: number): void {
+    this.#cache += Math.max(0, Math.min(bytes, this.snapshot.freeBytes - WATERMARK));
+    this.#changed();
+  }
+
+  /** The system itself takes more, as far as it is to be had, and pushes page cache out for it. */
+  takeForSystem(bytes: number): void {
+    const { freeBytes, availableBytes } = this.snapshot;
+    const more = Math.max(0, Math.min(bytes, availableBytes - WATERMARK));
+    this.#system += more;
+    this.#pushOut(more - (freeBytes - WATERMARK));
+    this.#changed();
+  }
+
+  /** Somebody looks at so many files that what the kernel remembers of them takes that much. */
+  remember(bytes: number): void {
+    this.#slab += Math.max(0, Math.min(bytes, this.snapshot.freeBytes - WATERMARK));
+    this.#changed();
+  }
+
+  /** What somebody held who has just ended: it comes back minutes later, or when `giveBack` says so. */
+  owe(bytes: number): void {
+    this.#returns(Math.max(0, Math.min(bytes, this.snapshot.availableBytes - WATERMARK)), LATEST_MS);
+  }
+
+  giveBack(): void {
+    for (const timer of this.#comingBack.keys()) clearTimeout(timer);
+    this.#comingBack.clear();
+    this.#changed();
+  }
+
+  /** As /proc/sys/vm/drop_caches: 1 is the page cache, 2 what is remembered of files, 3 both. */
+  dropCache(what: string): void {
+    if (what !== '2') this.#cache = Math.min(this.#cache, this.#stuck);
+    if (what !== '1') this.#slab = 0;
     this.#changed();
   }
 
   close(): void {
     this.#closed = true;
     for (const timer of this.#comingBack.keys()) clearTimeout(timer);
+  }
+
+  /** So many bytes of what can be had again are given up: page cache first. */
+  #pushOut(bytes: number): void {
+    if (bytes <= 0) return;
+    const cache = Math.min(bytes, this.#cache - this.#stuck);
+    this.#cache -= cache;
+    this.#slab -= Math.min(this.#slab, bytes - cache);
+  }
+
+  #returns(bytes: number, milliseconds: number): void {
+    const timer = setTimeout(() => {
+      this.#comingBack.delete(timer);
+      this.#changed();
+    }, milliseconds);
+    timer.unref();
+    this.#comingBack.set(timer, bytes);
+    this.#changed();
   }
 
   #sum(): number {
@@ -131,7 +183,7 @@ export class Ledger {
 
 /** /proc/meminfo as the kernel prints it: what the GPU driver holds stands in none of its lines. */
 export function meminfo(
-  { totalBytes, freeBytes, availableBytes, cacheBytes, systemBytes }: MemorySnapshot,
+  { totalBytes, freeBytes, availableBytes, cacheBytes, slabBytes, systemBytes }: MemorySnapshot,
   residentBytes: number,
 ): string {
   const buffers = Math.min(cacheBytes * 0.04, 0.5 * GIB);
@@ -153,9 +205,9 @@ export function meminfo(
     ['AnonPages', systemBytes * 0.45 + residentBytes],
     ['Mapped', systemBytes * 0.1],
     ['Shmem', systemBytes * 0.02],
-    ['KReclaimable', systemBytes * 0.05],
-    ['Slab', systemBytes * 0.15],
-    ['SReclaimable', systemBytes * 0.05],
+    ['KReclaimable', systemBytes * 0.05 + slabBytes],
+    ['Slab', systemBytes * 0.15 + slabBytes],
+    ['SReclaimable', systemBytes * 0.05 + slabBytes],
     ['SUnreclaim', systemBytes * 0.1],
     ['KernelStack', systemBytes * 0.01],
     ['PageTables', systemBytes * 0.05],

@@ -1,5 +1,7 @@
 import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isJson } from './engine/json.ts';
+import { hex, randomOf } from './random.ts';
 
 /**
  * Architecture of Qwen/Qwen3.5-122B-A10B-FP8 (its config.json, as published; layer types follow from
@@ -141,8 +143,40 @@ function shards(): readonly Shard[] {
 /** Bytes of all weight files together. */
 export const MODEL_BYTES = tensors().reduce((sum, { bytes }) => sum + bytes, 0);
 
+type Differs = Readonly<Record<string, unknown>>;
+
+/** What differs is laid over, part by part. */
+function laidOver(base: Differs, differs: Differs): Differs {
+  const parts = Object.entries(differs).map(([key, value]): [string, unknown] => {
+    const old = base[key];
+    return [key, isJson(old) && isJson(value) ? laidOver(old, value) : value];
+  });
+  return { ...base, ...Object.fromEntries(parts) };
+}
+
+/** What its tokenizer has beyond its vocabulary, of what parsers look for. */
+const TOKENIZER = {
+  model_max_length: 262144,
+  tokenizer_class: 'Qwen2Tokenizer',
+  added_tokens_decoder: Object.fromEntries(
+    ['<|im_start|>', '<|im_end|>', '<tool_call>', '</tool_call>', '<think>', '</think>'].map(
+      (content, at) => [String(248045 + at), { content, special: at < 2 }],
+    ),
+  ),
+};
+
+/** A snapshot of a repository in a cache of the hub, as far as a tokenizer needs it. */
+export function writeSnapshot(cache: string, repository: string): void {
+  const folder = join(cache, 'hub', `models--${repository.replaceAll('/', '--')}`);
+  const revision = hex(randomOf(`revision:${repository}`), 40);
+  const snapshot = join(folder, 'snapshots', revision);
+  for (const part of [snapshot, join(folder, 'refs')]) mkdirSync(part, { recursive: true });
+  writeFileSync(join(folder, 'refs/main'), revision);
+  writeFileSync(join(snapshot, 'tokenizer_config.json'), `${JSON.stringify(TOKENIZER, null, 2)}\n`);
+}
+
 /** Writes the model's folder: real config and index, and sparse weight files of their true sizes. */
-export function writeModel(folder: string): void {
+export function writeModel(folder: string, differs: Differs = {}): void {
   mkdirSync(folder, { recursive: true });
   const list = shards();
   const index = {
@@ -151,10 +185,10 @@ export function writeModel(folder: string): void {
   };
   const json = (file: string, value: unknown): void =>
     writeFileSync(join(folder, file), `${JSON.stringify(value, null, 2)}\n`);
-  json('config.json', CONFIG);
+  json('config.json', laidOver(CONFIG, differs));
   json('generation_config.json', { do_sample: true, temperature: 0.6, top_p: 0.95, top_k: 20 });
   json('model.safetensors.index.json', index);
-  json('tokenizer_config.json', { model_max_length: 262144, tokenizer_class: 'Qwen2Tokenizer' });
+  json('tokenizer_config.json', TOKENIZER);
   for (const { file, bytes } of list) {
     const open = openSync(join(folder, file), 'w');
     ftruncateSync(open, bytes);

@@ -38,11 +38,20 @@ export type LabRequest =
   | { readonly op: 'holder' }
   /** This process now holds that many bytes in all; refused when the host has not got them free (`MemFree`-like, cache not counted). */
   | { readonly op: 'hold'; readonly bytes: number; readonly gpu: boolean }
+  /**
+   * For a moment that many bytes of the host's memory are needed, by this process or by programs that it runs; where
+   * they are not to be had, the kernel ends the program, or else this process.
+   */
+  | { readonly op: 'stage'; readonly bytes: number; readonly program?: string }
   | { readonly op: 'memory' }
-  /** Reading model files warms the page cache by that many bytes. */
+  /** Reading model files warms the page cache by that many bytes; the answer says how many times longer than usual it takes. */
   | { readonly op: 'read-files'; readonly bytes: number }
   /** getaddrinfo on this host: its own etc/hosts file, then the lab's names. */
   | { readonly op: 'resolve'; readonly name: string }
+  /** A request to the model hub. */
+  | { readonly op: 'ask-hub' }
+  /** This process serves the API and got its first question. */
+  | { readonly op: 'asked' }
   | { readonly op: 'interface'; readonly name: string }
   /** Source address this host would use towards an address that is on none of its networks: the default route's. */
   | { readonly op: 'route' }
@@ -67,6 +76,9 @@ export type LabReply =
       readonly unified: boolean;
     }
   | { readonly ok: true; readonly addresses: readonly string[] }
+  | { readonly ok: true; readonly slowed: number }
+  /** HTTP's. */
+  | { readonly ok: true; readonly status: number }
   | { readonly ok: true; readonly port: number; readonly realPort: number }
   | {
       readonly ok: false;
@@ -79,6 +91,8 @@ export type LabReply =
         | 'ETIMEDOUT'
         | 'EHOSTUNREACH'
         | 'ENOENT'
-        | 'EPERM';
+        | 'EPERM'
+        /** The container had a GPU and lost it. */
+        | 'gpu-lost';
       readonly text: string;
     };

@@ -23,9 +23,12 @@ export const request = z.discriminatedUnion('op', [
   z.object({ op: z.literal('signal'), signal: z.string() }),
   z.object({ op: z.literal('holder') }),
   z.object({ op: z.literal('hold'), bytes: z.number().min(0), gpu: z.boolean() }),
+  z.object({ op: z.literal('stage'), bytes: z.number().min(0), program: z.string().optional() }),
   z.object({ op: z.literal('memory') }),
   z.object({ op: z.literal('read-files'), bytes: z.number().min(0) }),
   z.object({ op: z.literal('resolve'), name: z.string() }),
+  z.object({ op: z.literal('ask-hub') }),
+  z.object({ op: z.literal('asked') }),
   z.object({ op: z.literal('interface'), name: z.string() }),
   z.object({ op: z.literal('route') }),
   z.object({

@@ -19,6 +19,8 @@ export type StoryHolder = Holding & {
   readonly absent?: boolean;
   /** Does not end on SIGTERM. */
   readonly stubborn?: boolean;
+  /** While it runs the disk has next to no time for others. */
+  readonly busyDisk?: boolean;
 } & (
     | {
         readonly kind: 'container';
@@ -78,12 +80,24 @@ export type StoryHost = {
   readonly cacheGiB: number;
   /** Of that, what is dirty, locked or in use and never given back. */
   readonly stuckCacheGiB?: number;
+  /** Version of the NVIDIA driver, if another than usual. */
+  readonly driver?: string;
+  /** The kernel's release, if another than usual. */
+  readonly kernel?: string;
   /** What nvidia-smi does there, if not what it usually does. */
   readonly smi?: SmiState;
   readonly etcHosts: 'own-name-on-loopback' | 'right';
   /** undefined: sudo asks for no password. */
   readonly sudoPassword: string | undefined;
   readonly hasModel: boolean;
+  /** What its model's config.json has otherwise; parts of parts are laid over too. */
+  readonly model?: Readonly<Record<string, unknown>>;
+  /** What the model hub answers it: without, its name leads nowhere. */
+  readonly hub?: 'rate-limits';
+  /** Repositories of which a snapshot lies in the user's cache of the hub. */
+  readonly hubCache?: readonly string[];
+  /** What its ranks lack besides their image: kernels for requests, where none was served there before (`request-kernels`). */
+  readonly lacks?: readonly string[];
   readonly holders: readonly StoryHolder[];
 };
 
@@ -95,24 +109,46 @@ export type StoryImage = {
   readonly unsets: readonly string[];
   /**
    * Programs that it should have and has not, flags (`--nnodes`) that its engine is too old for, and what its compilers
-   * and kernels cannot do on a GB10 (`ptxas-sm_121a`, `expert-kernels-sm_121`).
+   * and kernels cannot do on a GB10 (`ptxas-sm_121a`, `expert-kernels-sm_121`), or whose code is broken
+   * (`speculative-decoding`).
    */
   readonly lacks?: readonly string[];
 };
 
-/** What the timeline waits for: a rank starts, reads its weights, has its KV cache too; the answer of the model was proved. */
-export type StoryMoment = 'rank-started' | 'loading' | 'pooled' | 'serving';
+/**
+ * What the timeline waits for: a rank starts, reads its weights, has its KV cache too; the head is asked its first
+ * question; the answer of the model was proved; a rank has ended.
+ */
+export type StoryMoment = 'rank-started' | 'loading' | 'pooled' | 'asked' | 'serving' | 'rank-ended';
 
-/** What happens to a node. A cut pulls the cable by which the others reach it, and plugs it in again unless `for-ever`. */
+/**
+ * What happens to a node. A cut pulls the cable by which the others reach it, and plugs it in again unless `for-ever`;
+ * a reload of systemd leaves the GPU out of the device rules of the containers that run.
+ */
 export type StoryHappening =
   | { readonly startHolder: string }
+  | { readonly endHolder: string }
+  | { readonly reloadSystemd: true }
+  /** Files of that size are read: they stay in the page cache as far as there is room. */
+  | { readonly readsGiB: number }
+  /** Files are looked at, and what the kernel remembers of them takes that much until it is told to forget. */
+  | { readonly slabGiB: number }
+  /** The system itself takes that much more, for good. */
+  | { readonly systemGiB: number }
+  /** What held that much has just ended, and the driver has not given it back yet. */
+  | { readonly endedGiB: number }
+  /** The driver gives back what it owes. */
+  | { readonly givesBack: true }
+  /** Somebody starts the containers of the ranks there anew. */
+  | { readonly restartRanks: true }
   | { readonly cutSeconds: number | 'for-ever' }
   | { readonly reboot: true }
   | { readonly endRanks: true };
 
-/** A step of the timeline: once `when` is seen on `node`, it happens there, once. */
+/** A step of the timeline: once `when` is seen on `node`, or on the node `seenOn`, it happens there, once. */
 export type StoryTurn = {
   readonly when: StoryMoment;
+  readonly seenOn?: string;
   readonly node: string;
   readonly afterSeconds?: number;
 } & StoryHappening;

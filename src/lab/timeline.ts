@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { StoryMoment, StoryTurn } from './story.ts';
+import { GIB, type StoryMoment, type StoryTurn } from './story.ts';
 import type { LabWorld } from './world.ts';
 
 const POLL_MS = 200;
@@ -31,7 +31,7 @@ export class Timeline {
 
   sees(moment: StoryMoment, node: string): void {
     for (const turn of this.#turns) {
-      if (turn.when !== moment || turn.node !== node || this.#seen.has(turn)) continue;
+      if (turn.when !== moment || (turn.seenOn ?? turn.node) !== node || this.#seen.has(turn)) continue;
       this.#seen.add(turn);
       if (turn.afterSeconds === undefined) this.#start(turn);
       else this.#later(turn.afterSeconds * 1000, () => this.#start(turn));
@@ -92,6 +92,14 @@ function entries(folder: string): readonly string[] {
 export async function happen(world: LabWorld, turn: StoryTurn): Promise<void> {
   const host = world.host(turn.node);
   if ('startHolder' in turn) host.holders.start(turn.startHolder);
+  else if ('endHolder' in turn) host.holders.end(turn.endHolder);
+  else if ('reloadSystemd' in turn) host.reloadSystemd();
+  else if ('readsGiB' in turn) host.ledger.fill(turn.readsGiB * GIB);
+  else if ('slabGiB' in turn) host.ledger.remember(turn.slabGiB * GIB);
+  else if ('systemGiB' in turn) host.ledger.takeForSystem(turn.systemGiB * GIB);
+  else if ('endedGiB' in turn) host.ledger.owe(turn.endedGiB * GIB);
+  else if ('givesBack' in turn) host.ledger.giveBack();
+  else if ('restartRanks' in turn) await host.restartRanks();
   else if ('endRanks' in turn) host.endRanks();
   else if ('reboot' in turn) {
     const server = world.ssh.get(turn.node);

@@ -87,7 +87,9 @@ export function vary(story: Story, seed: number): Story {
     timeline: story.timeline.map((turn) => ({
       ...turn,
       node: node(turn.node),
+      ...(turn.seenOn === undefined ? {} : { seenOn: node(turn.seenOn) }),
       ...('startHolder' in turn ? { startHolder: name(turn.startHolder) } : {}),
+      ...('endHolder' in turn ? { endHolder: name(turn.endHolder) } : {}),
     })),
     consents: story.consents.map((consent) => ({
       node: node(consent.node),

@@ -78,7 +78,7 @@ export class FakeLab {
           availableBytes: host.freeBytes,
           unified: true,
         };
-      if (message.op === 'read-files') return { ok: true };
+      if (message.op === 'read-files' || message.op === 'stage') return { ok: true };
       if (message.op === 'route') return { ok: true, addresses: [host.route] };
       if (message.op === 'resolve') return { ok: true, addresses: host.names[String(message.name)] ?? [] };
       if (message.op === 'interface') {

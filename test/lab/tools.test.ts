@@ -339,7 +339,7 @@ describe('the ledger', () => {
     const memory = ledger();
     memory.hold('a', 30 * GIB, false);
     memory.warm(50 * GIB);
-    memory.dropCache();
+    memory.dropCache('3');
     memory.warm(3 * GIB);
     const { totalBytes, freeBytes, cacheBytes, systemBytes, heldBytes } = memory.snapshot;
     expect(freeBytes + cacheBytes + systemBytes + heldBytes).toBe(totalBytes);

@@ -7,23 +7,11 @@ const NOT_YET = 'not written yet';
 /** Curable causes of which no story tells, and why. */
 const WITHOUT: Readonly<Record<string, string>> = {
   // Family A
-  'page-cache-hides-unified-memory': NOT_YET,
-  'insufficient-free-memory-at-startup': NOT_YET,
-  'gpu-memory-still-being-reclaimed': NOT_YET,
-  'driver-version-regression': NOT_YET,
-  'oom-killer-during-weight-load': NOT_YET,
   'ray-memory-monitor-killed-worker': NOT_YET,
   'unified-memory-exhausted-host-freeze': NOT_YET,
-  'unified-memory-exhausted-driver-alloc': NOT_YET,
   'jit-compile-parallelism-oom': NOT_YET,
   'device-allocation-failed-sigkill-unattributed': NOT_YET,
   // Family B
-  'kv-cache-too-small-for-max-len': NOT_YET,
-  'kv-cache-negative-other-process-counted': NOT_YET,
-  'gpu-memory-utilization-too-low': NOT_YET,
-  'kv-pool-size-not-positive': NOT_YET,
-  'cuda-graph-capture-oom': NOT_YET,
-  'too-many-sequences-for-memory': NOT_YET,
   'cuda-graph-capture-with-host-staged-nccl': NOT_YET,
   // Family C
   'wrong-network-address-advertised': NOT_YET,
@@ -51,27 +39,8 @@ const WITHOUT: Readonly<Record<string, string>> = {
   'jit-cache-shared-between-nodes': NOT_YET,
   'attention-backend-unsupported': NOT_YET,
   'experimental-kernel-crash': NOT_YET,
-  // Family G
-  'container-lost-gpu-access': NOT_YET,
-  'cache-directory-not-writable': NOT_YET,
-  // Family H
-  'flag-unknown-to-this-version': NOT_YET,
-  'tp-size-not-divisible': NOT_YET,
-  'tp-breaks-quantization-blocks': NOT_YET,
-  'context-longer-than-model': NOT_YET,
-  // Family I
-  'unbalanced-load-barrier-timeout': NOT_YET,
-  'hf-rate-limited': NOT_YET,
-  'hf-unreachable': NOT_YET,
   // Family K
-  'reasoning-parser-mismatch': NOT_YET,
-  'tool-parser-not-enabled': NOT_YET,
   'tool-parser-mismatch': NOT_YET,
-  'worker-died-head-still-healthy': NOT_YET,
-  'late-jit-exceeds-execute-timeout': NOT_YET,
-  'engine-bug-speculative-decoding': NOT_YET,
-  // Family L
-  'host-restarted': NOT_YET,
 };
 
 /** Causes that a remedy exists for, each with its remedies. */

@@ -22,6 +22,8 @@ const exited137 = pattern(
   ['137'],
   /(?:exited?|exit(?:ed)? with|ended with|returned|status|code)\D{0,16}\b137\b|"ExitCode": 137/,
 );
+/** SGLang ends itself by SIGKILL once one of its schedulers has failed by an exception of its own (engine.py). */
+const ownEnd = pattern('Scheduler hit an exception', /Scheduler hit an exception/);
 const notOom = pattern(['OOMKilled', 'No entries'], /"?OOMKilled"?: ?false|-- No entries --/);
 
 /** So much page cache is more than a start leaves by itself. */
@@ -42,7 +44,7 @@ export const killedWhileLoading: Signature = {
     'RuntimeError: Rank 0 scheduler died during initialization (exit code: -9).',
   ],
   whileServing: true,
-  patterns: [killed, exited137, notOom, KERNEL_OOM, ...CUDA_OUT_OF_MEMORY, ...READING_FORMS],
+  patterns: [killed, exited137, notOom, ownEnd, KERNEL_OOM, ...CUDA_OUT_OF_MEMORY, ...READING_FORMS],
   match(view) {
     const { evidence, find } = view;
     const oom = find(KERNEL_OOM).filter((found) => !isCompiler(victimOf(found)));
@@ -52,6 +54,7 @@ export const killedWhileLoading: Signature = {
     const over = evidence.ranks.find(wasKilled);
     const node = first?.node ?? over?.node;
     if (node === undefined || (named === undefined && view.serves)) return undefined;
+    if (named === undefined && find(ownEnd).some((found) => found.node === node)) return undefined;
     const allocation = CUDA_OUT_OF_MEMORY.flatMap((form) => find(form)).find((found) => found.node === node);
     if (named === undefined && allocation !== undefined) return unattributed(view, node, allocation, first);
     // Without the kernel's word a SIGKILL is the kernel's only while memory is being filled.

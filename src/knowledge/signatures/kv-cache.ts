@@ -66,11 +66,14 @@ export const kvCacheTooSmall: Signature = {
   looks: [
     "ValueError: To serve at least one request with the model's max seq len (65536), 8.00 GiB KV cache is needed, which is larger than the available KV cache memory (6.11 GiB). Based on the available memory, the estimated maximum model length is 50032.",
   ],
-  patterns: [tooLong, tooLongOld, estimate],
+  patterns: [tooLong, tooLongOld, estimate, available],
   match({ find }) {
     const first = find(tooLong)[0] ?? find(tooLongOld)[0];
     if (first === undefined) return undefined;
     const { context = '', need, have } = first.groups;
+    // The head says it for all ranks; the one with so little left is another, perhaps.
+    const short = find(available).findLast((found) => found.groups['gib'] === have);
+    const node = short?.node ?? first.node;
     const tokens = first.groups['tokens'] ?? find(estimate)[0]?.groups['tokens'];
     const lacks =
       need === undefined
@@ -78,9 +81,9 @@ export const kvCacheTooSmall: Signature = {
         : `One request of that length takes ${need} GiB, and ${have} GiB are left beside the weights`;
     return {
       cause: 'kv-cache-too-small-for-max-len',
-      node: first.node,
-      shown: [first],
-      title: `${first.node} has no room for the KV cache of ${context} tokens`,
+      node,
+      shown: short === undefined || short.node === first.node ? [first] : [first, short],
+      title: `${node} has no room for the KV cache of ${context} tokens`,
       why: `${lacks}${lacks !== '' && tokens ? '; the engine estimates that ' : ''}${tokens ? `${lacks === '' ? 'Beside the weights no more than ' : ''}${tokens} tokens fit` : ''}.`,
       advice: [
         tokens ? `Set context: ${tokens} in the recipe, or less.` : 'Set a smaller context in the recipe.',
@@ -117,10 +120,13 @@ export const kvPoolNotPositive: Signature = {
   match(view) {
     const { find } = view;
     const sglang = find(sglangNone)[0];
-    const vllm = find(noBlocks)[0] ?? find(available).find((found) => Number(found.groups['gib']) < 0);
+    // The head says it for all ranks; the one that has nothing left says how little.
+    const short = find(available).find((found) => Number(found.groups['gib']) <= 0);
+    const said = find(noBlocks);
+    const vllm = said.find((found) => short === undefined || found.node === short.node) ?? short ?? said[0];
     const first = sglang ?? vllm;
     if (first === undefined || view.serves) return undefined;
-    const left = find(available).find((found) => found.rank === first.rank);
+    const left = short ?? find(available).find((found) => found.rank === first.rank);
     const counted = sglang === undefined ? otherCounted(view, first, left) : undefined;
     if (counted !== undefined) return counted;
     const shown = left && left !== first ? [first, left] : [first];

@@ -1,3 +1,4 @@
+import { valueIf } from '../../domain/facts.ts';
 import type { Stage } from '../../domain/finding.ts';
 import { holderWords, isUnified, memoryOwner, stopCommand } from './memory-owner.ts';
 import {
@@ -12,7 +13,7 @@ import {
   unexplained,
 } from './memory-readings.ts';
 import { CUDA_OUT_OF_MEMORY } from './memory-taken.ts';
-import { factsOf } from './scene.ts';
+import { factsAfter, factsOf } from './scene.ts';
 import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
 
 const captureFailed = pattern(
@@ -139,7 +140,11 @@ function cache(view: View, first: Found, seen: boolean | undefined): Match | und
   const missing = unexplained(first.message);
   const shared =
     isUnified(factsOf(view.evidence, node)) || saysUnified(view, node) || isGb10Size(missing?.total);
-  const hidden = shared && missing !== undefined && missing.gib >= HIDDEN_GIB ? missing.gib : undefined;
+  // What no process holds is page cache only where the look after the failure does not show how little of that there is.
+  const cached = valueIf(factsAfter(view.evidence, node)?.memory)?.cachedBytes;
+  const little = cached !== undefined && cached < LEAST_CACHE_GIB * 2 ** 30;
+  const hidden =
+    shared && !little && missing !== undefined && missing.gib >= HIDDEN_GIB ? missing.gib : undefined;
   const read = shared ? cacheIn(readingsOf(view, node)) : undefined;
   const told = read?.cache !== undefined && read.cache >= LEAST_CACHE_GIB ? read : undefined;
   const loading = ['start', 'rendezvous', 'weights'].includes(first.stage);

@@ -103,12 +103,13 @@ function newDriver(view: View, { node, shown, missed, lack, unified }: Short): M
     .filter(on)
     .find((found) => Number.parseInt(found.groups['driver'] ?? '', 10) > KNOWN_GOOD_BRANCH);
   const told = line ?? change;
-  if (!unified || told === undefined || lack > DRIVER_COST_GIB) return undefined;
-  const version = line?.groups['driver'] ?? change?.groups['branch'] ?? '';
+  const version = line?.groups['driver'] ?? change?.groups['branch'] ?? view.version(node, 'driver') ?? '';
+  const newer = told !== undefined || Number.parseInt(version, 10) > KNOWN_GOOD_BRANCH;
+  if (!unified || !newer || lack > DRIVER_COST_GIB) return undefined;
   return {
     cause: 'driver-version-regression',
     node,
-    shown: [...shown, told],
+    shown: told === undefined ? shown : [...shown, told],
     title: `Driver ${version} leaves the engine on ${node} less memory than the 580 line did`,
     why: `${missed} That little is what the newer branches take of unified memory at the start, and it varies from boot to boot.`,
     advice: [

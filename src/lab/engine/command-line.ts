@@ -72,9 +72,11 @@ export function configWords(argv: readonly string[], read: (path: string) => str
   return [...words, ...argv.slice(0, at), ...argv.slice(at + 2)];
 }
 
-export function readSglang(program: string, argv: readonly string[]): Read {
-  const parsed = parseArguments(SGLANG_FLAGS, argv, { positionals: 0 });
-  const usage = usageOf(program, SGLANG_FLAGS.slice(1), '--model-path MODEL_PATH ');
+/** `lacks`: flags that this image's SGLang is too old for. */
+export function readSglang(program: string, argv: readonly string[], lacks: readonly string[] = []): Read {
+  const flags = SGLANG_FLAGS.filter(({ names }) => !names.some((name) => lacks.includes(name)));
+  const parsed = parseArguments(flags, argv, { positionals: 0 });
+  const usage = usageOf(program, flags.slice(1), '--model-path MODEL_PATH ');
   const bad = (message: string): Read => ({ ok: false, text: `${usage}\n${program}: error: ${message}\n` });
   if (!parsed.ok) return bad(parsed.message);
   if (parsed.values.has('h')) return { ok: false, text: `${usage}\n` };

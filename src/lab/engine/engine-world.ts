@@ -8,7 +8,8 @@ export type WorldErrorCode =
   | 'ECONNREFUSED'
   | 'ETIMEDOUT'
   | 'EHOSTUNREACH'
-  | 'ENOENT';
+  | 'ENOENT'
+  | 'gpu-lost';
 
 /** What the world refuses. Engines turn it into the words the real engine has for it. */
 export class WorldError extends Error {
@@ -37,8 +38,17 @@ export interface EngineWorld {
   memory(): Promise<WorldMemory>;
   /** This process now holds that many bytes in all, never fewer than before. */
   hold(bytes: number, gpu: boolean): Promise<void>;
-  /** That many bytes of model files were read: they are in the page cache now. */
-  readFiles(bytes: number): Promise<void>;
+  /**
+   * That many bytes of the host's memory are needed for a moment, by the program where one is named: then throws where
+   * the kernel had to end it. Else the kernel ends this process.
+   */
+  stage(bytes: number, program?: string): Promise<void>;
+  /** That many bytes of model files were read: they are in the page cache now. How many times longer than usual it takes. */
+  readFiles(bytes: number): Promise<number>;
+  /** HTTP's status from the model hub; undefined where it is not reached. */
+  askHub(): Promise<number | undefined>;
+  /** This process serves the API and got its first question. */
+  asked(): Promise<void>;
   resolve(name: string): Promise<readonly string[]>;
   interfaceAddress(name: string): Promise<readonly string[]>;
   /** Source address towards the default route. */

@@ -26,6 +26,8 @@ export class Group {
   /** Called on ranks ≥ 1 when the head asks the schedulers to leave their loops. */
   onShutdown: () => void = () => {};
   onLost: (peer: Peer) => void = () => {};
+  /** Awaited on ranks ≥ 1 before a step that the head asks for. */
+  beforeStep: () => Promise<void> = () => Promise.resolve();
   readonly #peers: readonly Peer[];
   readonly #barriers = new Map<string, Waiting>();
   readonly #early = new Map<string, number[]>();
@@ -95,7 +97,8 @@ export class Group {
 
   #take(peer: Peer, message: Json): void {
     const kind = message.kind;
-    if (kind === 'step') peer.channel.send({ kind: 'stepped', step: message.step });
+    if (kind === 'step')
+      void this.beforeStep().then(() => peer.channel.send({ kind: 'stepped', step: message.step }));
     else if (kind === 'stepped') this.#stepped(numberOf(message.step) ?? 0);
     else if (kind === 'shutdown') this.onShutdown();
     else if (kind === 'arrive' || kind === 'release')

@@ -61,7 +61,21 @@ class HostWorld implements EngineWorld {
     this.#heldBytes += more;
   }
 
-  readFiles(): Promise<void> {
+  /** On a real host it is the real kernel's to say. */
+  stage(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  readFiles(): Promise<number> {
+    return Promise.resolve(1);
+  }
+
+  /** The stand-ins ask nobody outside. */
+  askHub(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  asked(): Promise<void> {
     return Promise.resolve();
   }
 

@@ -65,8 +65,29 @@ class LabWorld implements EngineWorld {
     this.#held = all;
   }
 
-  async readFiles(bytes: number): Promise<void> {
-    await this.#ask({ op: 'read-files', bytes: Math.ceil(bytes) });
+  async stage(bytes: number, program?: string): Promise<void> {
+    await this.#ask({
+      op: 'stage',
+      bytes: Math.ceil(bytes),
+      ...(program === undefined ? {} : { program }),
+    });
+  }
+
+  async readFiles(bytes: number): Promise<number> {
+    return numberOf((await this.#ask({ op: 'read-files', bytes: Math.ceil(bytes) })).slowed) ?? 1;
+  }
+
+  async askHub(): Promise<number | undefined> {
+    try {
+      return numberOf((await this.#ask({ op: 'ask-hub' })).status);
+    } catch (error) {
+      if (error instanceof WorldError) return undefined;
+      throw error;
+    }
+  }
+
+  async asked(): Promise<void> {
+    await this.#ask({ op: 'asked' });
   }
 
   resolve(name: string): Promise<readonly string[]> {
@@ -135,6 +156,7 @@ const CODES: Readonly<Record<string, WorldErrorCode>> = {
   ENOENT: 'ENOENT',
   /** A process that may not use the GPU sees none. */
   EPERM: 'no-gpu',
+  'gpu-lost': 'gpu-lost',
 };
 
 function portOf(server: Server): number {

@@ -33,6 +33,7 @@ async function main(words: readonly string[]): Promise<number> {
       ? readSglang(
           program,
           configWords(argv, (path) => readFileSync(path, 'utf8')),
+          lacks(),
         )
       : readVllm(program, argv, lacks());
   if (!read.ok) {
@@ -65,7 +66,7 @@ async function ray(
   return runRayWorker({ ...hands, options, program: 'vllm' }, rayPlaceOf(options, at));
 }
 
-/** Flags that this image's vLLM does not have yet, as its story wants it. */
+/** Flags that this image's engine does not have yet, as its story wants it. */
 function lacks(): readonly string[] {
   return (process.env.FIRSTLIGHT_LAB_LACKS ?? '').split(' ').filter((flag) => flag !== '');
 }

@@ -29,6 +29,10 @@ export type Model = {
   readonly linear: LinearLayers | undefined;
   readonly maxPositions: number;
   readonly quantization: string | undefined;
+  /** Of weights that are quantised in blocks: how many columns share a scale. */
+  readonly blockWidth: number | undefined;
+  /** Of its vision tower. */
+  readonly visionHeads: number | undefined;
   readonly vision: boolean;
   readonly weightBytes: number;
   readonly shards: readonly string[];
@@ -98,6 +102,8 @@ export function modelOf(
           },
     maxPositions: pick('max_position_embeddings') ?? 4096,
     quantization: textOf(quantization?.quant_method),
+    blockWidth: numberOf(listOf(quantization?.weight_block_size)[0]),
+    visionHeads: isJson(config.vision_config) ? numberOf(config.vision_config.num_heads) : undefined,
     vision: isJson(config.vision_config),
     weightBytes: weights.bytes,
     shards: weights.shards,

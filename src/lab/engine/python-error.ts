@@ -10,6 +10,8 @@ export type Site =
   | 'barrier'
   | 'pool'
   | 'graphs'
+  | 'draft'
+  | 'parser'
   | 'memory-check'
   | 'kv-check'
   | 'loop';

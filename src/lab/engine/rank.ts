@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { EngineWorld } from './engine-world.ts';
 import { gpuFreeBytes, WorldError } from './engine-world.ts';
 import { connectFullMesh } from './gloo.ts';
@@ -16,9 +17,11 @@ export class Device {
   share = 1;
   readonly world: EngineWorld;
   readonly #visible: boolean;
+  readonly #env: Env;
   /** `FIRSTLIGHT_LAB_GPUS=none`: a container that was given no GPU. */
   constructor(world: EngineWorld, env: Env) {
     this.world = world;
+    this.#env = env;
     this.#visible = env.FIRSTLIGHT_LAB_GPUS !== 'none' && env.CUDA_VISIBLE_DEVICES !== '';
   }
 
@@ -26,15 +29,22 @@ export class Device {
   async open(): Promise<void> {
     if (!this.#visible) throw new PythonError('set-device', 'RuntimeError', 'No CUDA GPUs are available');
     this.share = Math.min(1, (await this.world.memory()).totalBytes / (64 * GIB));
-    const bytes = CONTEXT_BYTES * this.share;
+    const bytes = (CONTEXT_BYTES + this.#driverBytes()) * this.share;
     try {
       await this.world.hold(bytes, true);
       this.bytes = bytes;
     } catch (error) {
       if (!(error instanceof WorldError)) throw error;
       if (error.code === 'out-of-memory') throw cudaOutOfMemory('set-device');
+      if (error.code === 'gpu-lost')
+        throw new PythonError('set-device', 'pynvml.NVMLError_Unknown', 'Unknown Error');
       throw new PythonError('set-device', 'RuntimeError', 'No CUDA GPUs are available');
     }
+  }
+
+  /** What branches after 580 take more of unified memory (MiaAI GLM-5.3-Flash-EXL3 #114). */
+  #driverBytes(): number {
+    return driverBranch(this.#env) > KNOWN_BRANCH ? NEW_DRIVER_BYTES : 0;
   }
 
   async grow(bytes: number, site: Site): Promise<void> {
@@ -89,6 +99,22 @@ export async function join(
 }
 
 const LOAD_MILLISECONDS = 2500;
+/** A shard goes through the host's memory in pieces. */
+const STAGED_BYTES = 1 * GIB;
+
+const KNOWN_BRANCH = 580;
+const NEW_DRIVER_BYTES = 4.5 * GIB;
+
+/** 580 of "NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.159.03  …"; 0 where it cannot be read. */
+function driverBranch({ FIRSTLIGHT_ROOT = '' }: Env): number {
+  try {
+    const text = readFileSync(`${FIRSTLIGHT_ROOT}/proc/driver/nvidia/version`, 'utf8');
+    return Number(/ (\d{3})\.\d+/.exec(text)?.[1] ?? 0);
+  } catch {
+    // No NVIDIA driver here.
+    return 0;
+  }
+}
 
 /**
  * Reads the shards one after the other: memory rises, the page cache warms. `progress` is called before the first
@@ -108,9 +134,10 @@ export async function loadShards(
   const seconds = (): number => ((Date.now() - begun) * pace.speed) / 1000;
   progress(0, 0);
   for (let done = 1; done <= shards; done += 1) {
+    await device.world.stage(STAGED_BYTES * device.share);
     await device.grow(rankBytes / shards, 'load');
-    await device.world.readFiles(fileBytes / shards);
-    await pace.wait(LOAD_MILLISECONDS / shards);
+    const slowed = await device.world.readFiles(fileBytes / shards);
+    await pace.wait((LOAD_MILLISECONDS / shards) * slowed);
     progress(done, seconds());
   }
 }

@@ -110,8 +110,24 @@ const FRAMES: Readonly<Record<Site, readonly Frame[]>> = {
       'self.graph_runner.capture()',
     ),
   ],
+  draft: [
+    ...WORKER,
+    at(
+      'speculative/eagle_worker_v2.py',
+      214,
+      'init_cuda_graphs',
+      'self.cuda_graph_runner = EAGLEDraftCudaGraphRunner(',
+    ),
+    at(
+      'speculative/eagle_draft_cuda_graph_runner.py',
+      168,
+      'capture_one_batch_size',
+      'spec_info.positions[:num_tokens] = positions',
+    ),
+  ],
   'memory-check': WORKER,
   'kv-check': POOL,
+  parser: WORKER,
   loop: [
     at('managers/scheduler.py', 5061, 'run_scheduler_process', 'scheduler.run_event_loop()'),
     at('managers/scheduler.py', 1702, 'event_loop_overlap', 'recv_reqs = self.recv_requests()'),

@@ -1,3 +1,4 @@
+import { makeCaches } from './caches.ts';
 import type { Group } from './group.ts';
 import { compileKernels } from './kernels.ts';
 import { elementBytes, GIB, sequenceBytes, sglangFraction, tokenBytes } from './memory-model.ts';
@@ -72,13 +73,17 @@ export async function poolMemory(
   return { tokens, requests: Math.min(requests, Math.max(1, Math.floor(tokens / 512))) };
 }
 
-/** Takes 1.2 GiB and about a second, unless graphs are off. */
+/** Beyond the usual sizes each further request at once takes memory of its own in the graphs, GiB. */
+const graphGib = (requests: number): number => Math.max(0, requests - 64) * 0.012;
+
+/** Takes 1.2 GiB and more for many requests, and about a second, unless graphs are off. */
 export async function captureGraphs(
   { options, pace, env }: SglangRun,
   place: SglangPlace,
   device: Device,
 ): Promise<void> {
   if (options.has('disable-cuda-graph')) return;
+  makeCaches(env, 'sglang');
   compileKernels(env);
   const most = options.number('cuda-graph-max-bs') ?? options.number('max-running-requests') ?? 32;
   const sizes = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64].filter((size) => size <= Math.max(1, most));
@@ -92,7 +97,7 @@ export async function captureGraphs(
         : `Capture target prefill CUDA graph begin. backend=breakable, num_tokens=[4096, 2048, 1024, 512, 256], avail mem=${gb(before)} GB`,
     );
     const steps = kind === 'decode' ? [...sizes].reverse() : [4096, 2048, 1024, 512, 256];
-    const bytes = (kind === 'decode' ? 0.7 : 0.5) * GIB * device.share;
+    const bytes = (kind === 'decode' ? 0.7 + graphGib(most) : 0.5) * GIB * device.share;
     for (const [done, size] of steps.entries()) {
       const seconds = ((Date.now() - begun) * pace.speed) / 1000;
       const title =

@@ -1,4 +1,5 @@
 import { openCheckpoint } from './checkpoint.ts';
+import { checkSlices } from './divides.ts';
 import type { Group } from './group.ts';
 import { loadKernels } from './kernels.ts';
 import { COMMUNICATOR_BYTES, GIB, rankWeightBytes } from './memory-model.ts';
@@ -6,12 +7,14 @@ import { openMessageQueue } from './message-queue.ts';
 import type { Model } from './model-folder.ts';
 import { NCCL_VERSION, openCommunicator } from './nccl.ts';
 import { shardBar } from './output.ts';
+import { within } from './pace.ts';
 import { noSuchDevice, PythonError } from './python-error.ts';
 import { Device, join, loadShards } from './rank.ts';
 import { schedulerException } from './sglang-frames.ts';
 import { argumentsText, earlyProblem, placeOf, type SglangPlace, type SglangRun } from './sglang-place.ts';
 import { captureGraphs, gb, poolMemory } from './sglang-pools.ts';
 import { KILLED, serveHead, serveWorker } from './sglang-serving.ts';
+import { draft } from './speculation.ts';
 
 /** One rank of SGLang from its arguments to its end. Returns only when the process should exit with that code. */
 export async function runSglang(run: SglangRun): Promise<number> {
@@ -87,8 +90,9 @@ async function bringUp(
       `The memory capacity is unbalanced. Some GPUs may be occupied by other processes. pre_model_load_memory=${least / GIB}, local_gpu_memory=${free / GIB}, local_gpu_memory * 0.9=${(free / GIB) * 0.9}`,
     );
   const model = await loadWeights(run, place, device);
-  await group.least('loaded', 0);
+  await waitForPeers(run, place, group);
   const memory = await poolMemory(run, place, { device, group, model, before: least });
+  draft(env, options.has('speculative-algorithm'));
   await captureGraphs(run, place, device);
   await group.least('captured', 0);
   const contextTokens = options.number('context-length') ?? model.maxPositions;
@@ -98,6 +102,21 @@ async function bringUp(
     );
   await group.least('ready', 0);
   return { group, model, kvTokens: memory.tokens, contextTokens };
+}
+
+/** SGLang's UNBALANCED_MODEL_LOADING_TIMEOUT_S (load_model_utils.py). */
+const UNBALANCED_SECONDS = 480;
+
+/** All have loaded; who waits too long for another rank gives up. */
+async function waitForPeers({ pace }: SglangRun, { rank }: SglangPlace, group: Group): Promise<void> {
+  const all = group.least('loaded', 0);
+  if ((await within((UNBALANCED_SECONDS * 1000) / pace.speed, all, 'late' as const)) !== 'late') return;
+  all.catch(() => undefined); // nobody waits for it any more
+  throw new PythonError(
+    'barrier',
+    'ValueError',
+    `TP rank ${rank} could finish the model loading, but there are other ranks that didn't finish loading. It is likely due to unexpected failures (e.g., OOM) or a slow node.`,
+  );
 }
 
 /** SGLANG_HOST_IP, else HOST_IP, else the source address of the default route, else what the name resolves to. */
@@ -115,6 +134,7 @@ async function loadWeights(run: SglangRun, place: SglangPlace, device: Device): 
   const free = await device.freeBytes();
   place.log.rank(`Load weight begin. avail mem=${gb(free)} GB`);
   const model = openCheckpoint(path, env, { dummy: options.text('load-format') === 'dummy' });
+  checkSlices(model, { tensor: place.tensor, engine: 'sglang' });
   loadKernels(env, options.text('moe-runner-backend'));
   const kvSplits = model.kvHeads % place.tensor === 0 || place.tensor % model.kvHeads === 0;
   // The model's own asserts carry no words.

@@ -94,6 +94,11 @@ const FRAMES: Readonly<Record<Site, readonly Frame[]>> = {
   barrier: LOAD,
   pool: LOAD,
   graphs: [...CORE, at('v1/worker/gpu_model_runner.py', 7011, 'capture_model', 'self._capture_cudagraphs(')],
+  draft: [
+    at('v1/worker/gpu_model_runner.py', 7011, 'capture_model', 'self._capture_cudagraphs('),
+    at('v1/worker/gpu_model_runner.py', 5204, '_dummy_run', 'self.drafter.dummy_run('),
+    at('v1/spec_decode/eagle.py', 1187, 'dummy_run', 'self.positions[:num_tokens] = positions'),
+  ],
   'memory-check': [
     ...WORKER,
     at(
@@ -107,6 +112,27 @@ const FRAMES: Readonly<Record<Site, readonly Frame[]>> = {
   'kv-check': [
     ...CORE,
     at('v1/core/kv_cache_utils.py', 1712, 'get_kv_cache_configs', '_check_enough_kv_cache_memory('),
+  ],
+  parser: [
+    at(
+      'v1/engine/core.py',
+      1127,
+      'run_engine_core',
+      'engine_core = EngineCoreProc(*args, engine_index=dp_rank, **kwargs)',
+    ),
+    at(
+      'v1/engine/core.py',
+      181,
+      '__init__',
+      'self.structured_output_manager = StructuredOutputManager(vllm_config)',
+    ),
+    at(
+      'v1/structured_output/__init__.py',
+      82,
+      '__init__',
+      'self.reasoner = reasoner_cls(tokenizer=self.tokenizer)',
+    ),
+    at('reasoning/basic_parsers.py', 55, '__init__', 'raise RuntimeError('),
   ],
   loop: [at('v1/executor/multiproc_executor.py', 388, 'get_response', 'status, result = mq.dequeue(')],
 };
@@ -124,14 +150,14 @@ const API: readonly Frame[] = [
 ];
 
 /** An exception that ends the API server or the headless parent: printed whole, without a level. */
-export function mainTraceback(type: string, message: string, frames = API): string {
+export function mainTraceback(type: string, message?: string, frames = API): string {
   return [
     'Traceback (most recent call last):',
     ...frames.flatMap(([file, line, name, code]) => [
       `  File "${file}", line ${line}, in ${name}`,
       `    ${code}`,
     ]),
-    `${type}: ${message}`,
+    message === undefined ? type : `${type}: ${message}`,
   ].join('\n');
 }
 

@@ -24,9 +24,15 @@ const ACTIVATION_BYTES = 1.4 * GIB;
 export function kvBudget(
   model: Model,
   split: Split,
-  of: { readonly requestedBytes: number; readonly graphBytes: number; readonly share: number },
+  of: {
+    readonly requestedBytes: number;
+    readonly graphBytes: number;
+    readonly share: number;
+    /** How much others took since the start: it cannot be told from what the engine took outside torch. */
+    readonly othersBytes: number;
+  },
 ): number {
-  const overhead = (NON_TORCH_BYTES + ACTIVATION_BYTES) * of.share + of.graphBytes;
+  const overhead = (NON_TORCH_BYTES + ACTIVATION_BYTES) * of.share + of.graphBytes + of.othersBytes;
   return of.requestedBytes - rankWeightBytes(model, split) - overhead;
 }
 

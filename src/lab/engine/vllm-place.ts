@@ -106,6 +106,8 @@ export function earlyProblem({ options, env }: VllmRun, place: VllmPlace): strin
       'ModelConfig',
       `User-specified max_model_len (${asked}) is greater than the derived max_model_len (max_position_embeddings=${model.maxPositions} or model_max_length=None in model's config.json). To allow overriding this maximum, set the env var VLLM_ALLOW_LONG_MAX_MODEL_LEN=1.`,
     );
+  if (!place.headless && options.has('enable-auto-tool-choice') && !options.has('tool-call-parser'))
+    return mainTraceback('TypeError', 'Error: --enable-auto-tool-choice requires --tool-call-parser');
   const world = place.tensor * place.pipeline;
   if (world % place.nnodes !== 0 || world / place.nnodes > 1)
     return mainTraceback(

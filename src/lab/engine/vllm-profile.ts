@@ -1,7 +1,9 @@
+import { makeCaches } from './caches.ts';
 import { compileKernels } from './kernels.ts';
 import { elementBytes, GIB } from './memory-model.ts';
 import type { Model } from './model-folder.ts';
 import { bar, write } from './output.ts';
+import { PythonError } from './python-error.ts';
 import type { Device } from './rank.ts';
 import { gib, hybridBlock, kvBudget } from './vllm-memory.ts';
 import { bytesOf, type VllmPlace, type VllmRun } from './vllm-place.ts';
@@ -14,7 +16,13 @@ export async function profile(
     model,
     requestedBytes,
     share,
-  }: { readonly model: Model; readonly requestedBytes: number; readonly share: number },
+    othersBytes,
+  }: {
+    readonly model: Model;
+    readonly requestedBytes: number;
+    readonly share: number;
+    readonly othersBytes: number;
+  },
 ): Promise<{ readonly budget: number; readonly graphBytes: number }> {
   const { log, worker } = place;
   const eager = options.has('enforce-eager');
@@ -34,6 +42,7 @@ export async function profile(
       "Using cache directory: /root/.cache/vllm/torch_compile_cache/5f8e1c2a9d/rank_0_0/backbone for vLLM's torch.compile",
     );
     await pace.wait(250);
+    makeCaches(env, 'vllm');
     compileKernels(env);
     log.line(worker, 'INFO', 'backends.py:1122', 'Dynamo bytecode transform time: 0.31 s');
     await pace.wait(250);
@@ -58,7 +67,7 @@ export async function profile(
     );
   }
   const fixed = bytesOf(options.text('kv-cache-memory-bytes'));
-  const budget = fixed ?? kvBudget(model, place, { requestedBytes, graphBytes, share });
+  const budget = fixed ?? kvBudget(model, place, { requestedBytes, graphBytes, share, othersBytes });
   if (fixed === undefined)
     log.line(worker, 'INFO', 'gpu_worker.py:498', `Available KV cache memory: ${gib(budget)} GiB`);
   else
@@ -104,4 +113,22 @@ export async function captureGraphs(
     'gpu_worker.py:721',
     `CUDA graph pool memory: ${gib(graphBytes)} GiB (actual), ${gib(graphBytes)} GiB (estimated), difference: 0.0 GiB (0.0%).`,
   );
+}
+
+/** Logits of a large vocabulary in float32, and what sampling takes beside them. */
+const BYTES_A_SEQUENCE = 4 * 248_320 * 4;
+
+/** The sampler is tried with as many requests as are served at once; throws in vLLM's words where there is no room. */
+export async function warmSampler({ options }: VllmRun, device: Device): Promise<void> {
+  const count = options.number('max-num-seqs') ?? 256;
+  try {
+    await device.grow(count * BYTES_A_SEQUENCE * device.share, 'graphs');
+  } catch (error) {
+    if (!(error instanceof PythonError)) throw error;
+    throw new PythonError(
+      'graphs',
+      'RuntimeError',
+      `CUDA out of memory occurred when warming up sampler with ${count} dummy requests. Please try lowering \`max_num_seqs\` or \`gpu_memory_utilization\` when initializing the engine.`,
+    );
+  }
 }

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import { api } from './api.ts';
 import type { Listener } from './engine-world.ts';
 import { Generator } from './generation.ts';
+import { lateKernels } from './late-kernels.ts';
 import type { VllmPlace, VllmRun } from './vllm-place.ts';
 import { type VllmUp, waitForEver } from './vllm-start.ts';
 
@@ -77,7 +78,8 @@ export async function serveHead(serving: Serving, listener: Listener): Promise<n
       unready: () => undefined,
       access: (line) => (access ? log.plain(place.api, `INFO:     ${line}`) : undefined),
       unhealthy: () => {},
-      firstRequest: () => {},
+      // Without the world it ends by itself.
+      firstRequest: () => void run.world.asked().catch(() => undefined),
     }),
   );
   const stats = setInterval(() => {
@@ -149,6 +151,9 @@ function goodbye({ log, api: who }: VllmPlace): void {
 /** The headless node: no port, no word, until SIGTERM. A head that is gone leaves it waiting. */
 export function serveWorker({ run, place, group }: Serving): Promise<number> {
   group.onLost = () => void waitForEver(place);
+  group.beforeStep = lateKernels(run, (message) =>
+    place.log.line(place.worker, 'INFO', 'kernel.py:284', message),
+  );
   return new Promise((resolve) => {
     const end = (): void => {
       place.log.line(

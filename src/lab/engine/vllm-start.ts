@@ -1,4 +1,5 @@
 import { openCheckpoint } from './checkpoint.ts';
+import { checkSlices } from './divides.ts';
 import type { Group } from './group.ts';
 import { loadKernels } from './kernels.ts';
 import { COMMUNICATOR_BYTES, elementBytes, GIB, rankWeightBytes } from './memory-model.ts';
@@ -7,9 +8,10 @@ import type { Model } from './model-folder.ts';
 import { NCCL_VERSION, openCommunicator } from './nccl.ts';
 import { shardBar, write } from './output.ts';
 import { Device, join, loadShards } from './rank.ts';
+import { draft } from './speculation.ts';
 import { checkFree, gib, type KvPlan, planKv } from './vllm-memory.ts';
 import { maxModelLen, type VllmPlace, type VllmRun } from './vllm-place.ts';
-import { captureGraphs, profile } from './vllm-profile.ts';
+import { captureGraphs, profile, warmSampler } from './vllm-profile.ts';
 
 export type VllmUp = { readonly group: Group; readonly plan: KvPlan; readonly folder: string };
 
@@ -60,11 +62,15 @@ export async function bringUp(run: VllmRun, place: VllmPlace): Promise<VllmUp> {
   );
   const { totalBytes } = await world.memory();
   const utilization = options.number('gpu-memory-utilization') ?? 0.92;
-  const requestedBytes = checkFree(await device.freeBytes(), totalBytes, utilization);
+  const before = { free: await device.freeBytes(), own: device.bytes };
+  const requestedBytes = checkFree(before.free, totalBytes, utilization);
   await meet(place, group, 'checked');
   const model = await loadWeights(run, place, device);
   await meet(place, group, 'loaded');
-  const { budget, graphBytes } = await profile(run, place, { model, requestedBytes, share: device.share });
+  const others = before.free - (await device.freeBytes()) - (device.bytes - before.own);
+  const othersBytes = Math.max(0, others);
+  const { share } = device;
+  const { budget, graphBytes } = await profile(run, place, { model, requestedBytes, share, othersBytes });
   const least = await meet(place, group, 'profiled', budget);
   const kv = elementBytes(options.text('kv-cache-dtype'));
   const auto = /^(auto|-1)$/.test(options.text('max-model-len') ?? '');
@@ -81,7 +87,9 @@ export async function bringUp(run: VllmRun, place: VllmPlace): Promise<VllmUp> {
       'kv_cache_utils.py:1875',
       `GPU KV cache size: ${plan.tokens.toLocaleString('en-US')} tokens, Maximum concurrency for ${plan.maxModelLen.toLocaleString('en-US')} tokens per request: ${plan.concurrency.toFixed(2)}x`,
     );
+  draft(env, options.has('speculative-config'));
   if (graphBytes > 0) await captureGraphs(run, place, { device, graphBytes });
+  await warmSampler(run, device);
   await meet(place, group, 'captured');
   const seconds = ((Date.now() - begun) * pace.speed) / 1000;
   if (!place.headless)
@@ -136,6 +144,7 @@ async function loadWeights(run: VllmRun, place: VllmPlace, device: Device): Prom
   if (!place.headless)
     log.line(worker, 'INFO', 'gpu_model_runner.py:5420', `Starting to load model ${path}...`);
   const model = openCheckpoint(path, env, { dummy: options.text('load-format') === 'dummy' });
+  checkSlices(model, { tensor: place.tensor, engine: 'vllm' });
   loadKernels(env, options.text('moe-backend'));
   const available = (await world.memory()).availableBytes;
   log.line(
@@ -149,7 +158,12 @@ async function loadWeights(run: VllmRun, place: VllmPlace, device: Device): Prom
   await loadShards(
     device,
     pace,
-    { shards: model.shards.length, rankBytes, fileBytes: rankBytes },
+    {
+      shards: model.shards.length,
+      rankBytes,
+      // Read into memory of its own, not through the page cache.
+      fileBytes: options.text('safetensors-load-strategy') === 'eager' ? 0 : rankBytes,
+    },
     (done, seconds) => {
       if (place.rank === 0)
         write(2, `${done === 0 ? worker : '\r'}${shardBar(done, model.shards.length, seconds)}\n${worker}`);

@@ -1,4 +1,8 @@
 import { type Listener, WorldError } from './engine-world.ts';
+import { hubProblem } from './hub.ts';
+import { realPath } from './model-folder.ts';
+import { reasoningProblem } from './model-parsers.ts';
+import type { Pace } from './pace.ts';
 import { PythonError } from './python-error.ts';
 import {
   CORE_FAILED,
@@ -34,7 +38,7 @@ export async function runVllm(run: VllmRun, words: readonly string[]): Promise<n
     log.plain(api, mainTraceback('OSError', '[Errno 98] Address already in use'));
     return 1;
   }
-  const early = earlyProblem(run, place);
+  const early = earlyProblem(run, place) ?? (await hubTrouble(run));
   if (early !== undefined) {
     log.plain(api, early);
     return 1;
@@ -44,12 +48,13 @@ export async function runVllm(run: VllmRun, words: readonly string[]): Promise<n
     const serving = place.overRay
       ? await bringUpOverRay(run, place, words)
       : { run, place, ...(await bringUp(run, place)) };
+    makeParser(run, place);
     return await (socket === undefined ? serveWorker(serving) : serveHead(serving, socket));
   } catch (error) {
     if (!(error instanceof PythonError)) throw error;
     // Only the head's engine core looks at the KV budget; a headless node then hears no more of it.
     if (place.headless && error.site === 'kv-check') return waitForEver(place);
-    return fail(place, error);
+    return fail(place, error, pace);
   }
 }
 
@@ -63,6 +68,20 @@ async function bindApi({ world, options }: VllmRun): Promise<Listener | 'taken'>
     if (error instanceof WorldError) return 'taken';
     throw error;
   }
+}
+
+/** Where the tokenizer is named by its repository, the hub is asked for it. */
+async function hubTrouble({ world, env, options }: VllmRun): Promise<string | undefined> {
+  const problem = await hubProblem(world, env, options.text('tokenizer'));
+  return problem === undefined ? undefined : mainTraceback(problem);
+}
+
+/** The engine core makes the reasoning parser once it has its caches (structured_output). */
+function makeParser({ options, env }: VllmRun, place: VllmPlace): void {
+  if (place.headless) return;
+  const folder = realPath(place.model, env) ?? place.model;
+  const problem = reasoningProblem(options.text('reasoning-parser'), folder);
+  if (problem !== undefined) throw new PythonError('parser', 'RuntimeError', problem);
 }
 
 function announceEngine({ options }: VllmRun, place: VllmPlace, connect: string): void {
@@ -82,13 +101,16 @@ function announceEngine({ options }: VllmRun, place: VllmPlace, connect: string)
     );
 }
 
+/** Its processes are ended one after the other, and waited for. */
+const SHUTDOWN_MS = 4000;
+
 /** Prints a start's failure as its processes do, one after the other; the exit code. */
-function fail(place: VllmPlace, error: PythonError): number {
+async function fail(place: VllmPlace, error: PythonError, pace: Pace): Promise<number> {
   const { log, core, api, early, worker } = place;
   // A single rank has no worker process of its own.
-  const inCore = error.site === 'kv-check' || place.worker === core;
+  const inCore = ['kv-check', 'parser'].includes(error.site) || place.worker === core;
   if (!inCore) {
-    const who = ['load', 'barrier', 'pool', 'graphs'].includes(error.site) ? worker : early;
+    const who = ['load', 'barrier', 'pool', 'graphs', 'draft'].includes(error.site) ? worker : early;
     log.line(
       who,
       'ERROR',
@@ -96,6 +118,7 @@ function fail(place: VllmPlace, error: PythonError): number {
       `WorkerProc failed to start.\n${vllmTraceback(error)}`,
     );
   }
+  await pace.wait(SHUTDOWN_MS);
   if (place.headless) {
     log.plain('', mainTraceback('Exception', WORKER_FAILED));
     return 1;

@@ -5,6 +5,9 @@ import { cleanStart } from './clean-start.ts';
 import { comesBack } from './comes-back.ts';
 import { cured } from './cured.ts';
 import { curedImages } from './cured-images.ts';
+import { curedMemory } from './cured-memory.ts';
+import { curedModels } from './cured-models.ts';
+import { curedMoments } from './cured-moments.ts';
 import { curedSettings } from './cured-settings.ts';
 import { engineFallback } from './engine-fallback.ts';
 import { engineFallbackRay } from './engine-fallback-ray.ts';
@@ -18,7 +21,13 @@ import { twoSparks } from './two-sparks.ts';
 import { headRebooted, workerKilled } from './while-serving.ts';
 
 /** Each breaks one thing, has it named, cured and proved, and serves. */
-export const curedStories: readonly Story[] = [...curedImages, ...curedSettings].map(cured);
+export const curedStories: readonly Story[] = [
+  ...curedImages,
+  ...curedModels,
+  ...curedMoments,
+  ...curedSettings,
+  ...curedMemory,
+].map(cured);
 
 export const stories: readonly Story[] = [
   twoSparks,

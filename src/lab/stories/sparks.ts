@@ -37,6 +37,22 @@ export function images(unsets: readonly string[] = []): readonly StoryImage[] {
 
 const MODEL_PATH = '/home/aurora/models/Qwen3.5-122B-A10B-FP8';
 
+const VOLUME = '/home/aurora/models:/home/aurora/models:ro';
+
+/** How ranks are run: in these images, with the models' folder, and more of the host's folders where these are named. */
+export function run(...volumes: readonly string[]): Readonly<Record<string, unknown>> {
+  return {
+    in: 'docker',
+    image: Object.fromEntries(images().map(({ engine, reference }) => [engine, reference])),
+    volumes: [VOLUME, ...volumes],
+  };
+}
+
+/** How the model is served, with what differs. */
+export function serve(differs: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return { port: 30000, listen: 'loopback', name: 'qwen3.5-122b', ...differs };
+}
+
 export function recipe(differs: Story['recipe']): Story['recipe'] {
   return {
     recipe: 'qwen3.5-122b',
@@ -46,12 +62,8 @@ export function recipe(differs: Story['recipe']): Story['recipe'] {
     layout: { nodes: 2, tensor: 2 },
     context: 131072,
     sequences: 16,
-    run: {
-      in: 'docker',
-      image: Object.fromEntries(images().map(({ engine, reference }) => [engine, reference])),
-      volumes: ['/home/aurora/models:/home/aurora/models:ro'],
-    },
-    serve: { port: 30000, listen: 'loopback', name: 'qwen3.5-122b' },
+    run: run(),
+    serve: serve({}),
     ...differs,
   };
 }

@@ -2,7 +2,6 @@ import type { LabProcess } from '../processes.ts';
 import { GIB } from '../story.ts';
 import { bad, out, type ToolAnswer, type ToolCall } from './tool.ts';
 
-const DRIVER = '580.159.03';
 const MIB = 2 ** 20;
 
 /** nvidia-smi as a GB10 answers: no memory of its own, memory per process, `ATS`; or as the story has it. */
@@ -85,7 +84,7 @@ function answer(call: ToolCall): ToolAnswer {
 const DRIVER_610 = '610.57.04';
 
 function driverOf({ host }: ToolCall): string {
-  return host.smi === 'driver-610' ? DRIVER_610 : DRIVER;
+  return host.smi === 'driver-610' ? DRIVER_610 : host.driver;
 }
 
 /** Driver 610 calls the kernel's part KMD, and says so where the old name was. */
@@ -237,7 +236,9 @@ function table(call: ToolCall): string {
     rule,
     call.host.smi === 'driver-610'
       ? cells(`NVIDIA-SMI ${DRIVER_610}              KMD Version: ${DRIVER_610}     CUDA UMD Version: 13.3`)
-      : cells(`NVIDIA-SMI ${DRIVER}             Driver Version: ${DRIVER}     CUDA Version: 13.0`),
+      : cells(
+          `NVIDIA-SMI ${call.host.driver}             Driver Version: ${call.host.driver}     CUDA Version: 13.0`,
+        ),
     columns,
     '| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |',
     '| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |',

@@ -47,7 +47,7 @@ export function loginctl(call: ToolCall): ToolAnswer {
   }
 }
 
-/** The journal and the kernel's ring are root's; nothing stands in them. */
+/** The journal is root's; nothing stands in it. */
 export function journalctl(call: ToolCall): ToolAnswer {
   if (call.uid !== 0) {
     return {
@@ -61,5 +61,7 @@ export function journalctl(call: ToolCall): ToolAnswer {
 }
 
 export function dmesg(call: ToolCall): ToolAnswer {
-  return call.uid === 0 ? out('') : bad('dmesg: read kernel buffer failed: Operation not permitted');
+  return call.uid === 0
+    ? out(call.host.kernelLog.map((line) => `${line}\n`).join(''))
+    : bad('dmesg: read kernel buffer failed: Operation not permitted');
 }
