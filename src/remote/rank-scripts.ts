@@ -31,8 +31,8 @@ umask 077
 mkdir -p "$FL/ranks" || exit 1
 busy() { same_boot && { lives "$d/runner" || { ! [ -e "$d/runner" ] && lives "$d/starting"; }; } && ! [ -e "$d/exit" ]; }
 how=start
-if ! mkdir "$d" 2>/dev/null; then
-  [ -d "$d" ] || { echo "$d cannot be made" >&2; exit 1; }
+if ! said=$(mkdir "$d" 2>&1); then
+  [ -d "$d" ] || { echo "$d cannot be made: ${'$'}{said##*: }" >&2; exit 1; }
   if busy; then echo already; exit 0; fi
   if [ "$2" != process ] && [ -f "$d/container" ] && runs "$1"; then how=attach; rm -f "$d/exit" "$d/runner"
   else

@@ -128,6 +128,14 @@ describe('a kill from outside', () => {
     ]);
   });
 
+  it('is none where the rank says itself that its tree ends: SGLang kills its own', () => {
+    const evidence = failed(guarding, [
+      ...WORKER,
+      '[2026-11-29 20:44:58] Received sigquit from a child process. It usually means the child failed.',
+    ]);
+    expect(diagnose(evidence, { final: true }).cause).not.toBe('worker-died-head-still-healthy');
+  });
+
   it('is likely the kernel’s where memory came near its end, or nobody watched it', () => {
     expect(killed({ ...guarding, lowestBytes: 2.9 * GIB }).cause).toBe('oom-killer-during-weight-load');
     expect(killed({ ...guarding, state: 'blind' }).cause).toBe('oom-killer-during-weight-load');

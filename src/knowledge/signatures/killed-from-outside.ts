@@ -6,6 +6,18 @@ import { pattern, type Signature } from './signature.ts';
 import { lastWords } from './stopped-by-guard.ts';
 
 const closed = pattern('Connection closed by peer', /Connection closed by peer/);
+/** SGLang and Ray end their own trees by SIGKILL after an error, so that code alone says nothing where these stand. */
+const ownWords = pattern(
+  [
+    'Traceback (most recent call last)',
+    'sigquit',
+    'SIGQUIT',
+    'failed to start',
+    'Error: ',
+    'died unexpectedly',
+  ],
+  /Traceback \(most recent call last\)|Received sigquit from a child|SIGQUIT received|(?:EngineCore|WorkerProc) failed to start|^[\w.]{0,100}Error: |died unexpectedly/,
+);
 
 /** Less than this share of a host's memory left, and the kernel may have been at work between two samples. */
 const NEARLY_FULL = 1 / 20;
@@ -20,10 +32,13 @@ export const killedFromOutside: Signature = {
     'the worker ends with exit code 137 and no error of its own, while its host has memory to spare',
     '[pair.cc:547] Connection closed by peer [192.168.77.13]:17204, on the head',
   ],
-  patterns: [closed],
+  patterns: [closed, ownWords],
   whileServing: true,
   match({ evidence, find }) {
-    const killed = evidence.ranks.filter((one) => wasKilled(one) && memoryLasted(evidence, one));
+    const spoke = new Set(find(ownWords).map((found) => found.rank));
+    const killed = evidence.ranks.filter(
+      (one) => wasKilled(one) && !spoke.has(one.rank) && memoryLasted(evidence, one),
+    );
     const rank = killed.find(({ role }) => role === 'worker') ?? killed[0];
     if (rank?.guard === undefined) return undefined;
     const { node } = rank;
