@@ -4,8 +4,10 @@ import { stopwatch } from '../../domain/units.ts';
 import { attemptGrid, finishedAttempt } from './attempt-grid.ts';
 import { paint } from './color.ts';
 import { glyphs as glyphSet, plainAscii } from './glyphs.ts';
+import { keysLine } from './keys.ts';
 import type { LiveState } from './live-state.ts';
 import { memoryRows } from './memory-rows.ts';
+import { panelLines } from './panels.ts';
 import type { Pen } from './pen.ts';
 import { rail } from './rail.ts';
 import { fill, truncate, width } from './width.ts';
@@ -25,13 +27,59 @@ const MOST_LOG_LINES = 6;
  * order: log lines, legend, finished attempts, memory of nodes that are not in question.
  */
 export function frame(state: RunState, live: LiveState, options: FrameOptions): string[] {
-  const pen: Pen = {
+  const pen = penOf(options);
+  const room = roomOf(options);
+  const lines =
+    live.panel === undefined || live.panel === 'log'
+      ? overview(state, live, room, pen)
+      : opened(state, live, room, pen);
+  return lines.slice(0, room).map((line) => {
+    const written = options.unicode ? line : plainAscii(line);
+    return truncate(written, options.columns, pen.glyphs.ellipsis).trimEnd();
+  });
+}
+
+/** The last row from which an open panel can begin, so that its end is in view; 0 where it is whole. */
+export function lastTop(state: RunState, live: LiveState, options: FrameOptions): number {
+  const pen = penOf(options);
+  const lines = panelLines(live.panel, state, live, pen);
+  return Math.max(0, lines.length - panelRoom(header(state, pen).length, roomOf(options)));
+}
+
+function penOf(options: FrameOptions): Pen {
+  return {
     columns: options.columns,
     now: options.now,
     paint: paint(options.color),
     glyphs: glyphSet(options.unicode),
   };
-  const room = Math.max(4, options.rows - 1);
+}
+
+function roomOf(options: FrameOptions): number {
+  return Math.max(4, options.rows - 1);
+}
+
+/** Rows of a panel: what the header, an empty row and the last one leave. */
+function panelRoom(head: number, room: number): number {
+  return Math.max(1, room - head - 2);
+}
+
+/** What a key opened, between the Now line and the last row; what is above and below it is counted. */
+function opened(state: RunState, live: LiveState, room: number, pen: Pen): readonly string[] {
+  const head = header(state, pen);
+  const lines = panelLines(live.panel, state, live, pen);
+  const rows = panelRoom(head.length, room);
+  const top = Math.max(0, Math.min(live.top ?? 0, lines.length - rows));
+  const shown = lines.slice(top, top + rows);
+  const above = top > 0 ? `${top} more above` : '';
+  const below = lines.length - top - rows > 0 ? `${lines.length - top - rows} more below` : '';
+  const hidden = [above, below].filter((part) => part !== '').join(', ');
+  const { paint: colours, glyphs } = pen;
+  const note = hidden === '' ? '' : colours.quiet(`${glyphs.ellipsis} ${hidden}; up and down move`);
+  return [...head, note, ...shown, lastRow(state, live, pen)];
+}
+
+function overview(state: RunState, live: LiveState, room: number, pen: Pen): readonly string[] {
   const current = state.attempts.at(-1);
   const head = header(state, pen);
   const last = [lastRow(state, live, pen)];
@@ -53,19 +101,19 @@ export function frame(state: RunState, live: LiveState, options: FrameOptions): 
     left -= kept.length;
     return kept;
   };
+  // With the log open it comes before all that the ranks' rows can do without.
+  const logs = live.panel === 'log' ? take(logLines(state, live, left, pen), false) : undefined;
   const asked = take(memory.inQuestion, false);
   const others = take(memory.rest, false);
   const past = take(finished, false);
   const key = take(legend, true);
-  const spare = left;
-  const logs = logLines(state, live, Math.min(MOST_LOG_LINES, spare), pen);
-  left -= logs.length;
+  const tail = logs ?? take(logLines(state, live, Math.min(MOST_LOG_LINES, left), pen), false);
   const gap = (): readonly string[] => take([''], true);
   const afterHead = gap();
   const beforeRail = gap();
   const beforeWork = work.length + past.length > 0 ? gap() : [];
-  const beforeLogs = logs.length > 0 ? gap() : [];
-  const lines = [
+  const beforeLogs = tail.length > 0 ? gap() : [];
+  return [
     ...head,
     ...afterHead,
     ...inOrder(memory.order, [...asked, ...others]),
@@ -76,13 +124,9 @@ export function frame(state: RunState, live: LiveState, options: FrameOptions): 
     ...past,
     ...work,
     ...beforeLogs,
-    ...logs,
+    ...tail,
     ...last,
   ];
-  return lines.slice(0, room).map((line) => {
-    const written = options.unicode ? line : plainAscii(line);
-    return truncate(written, options.columns, pen.glyphs.ellipsis).trimEnd();
-  });
 }
 
 /** More ranks than rows: the first ones, and how many are not shown. */
@@ -175,11 +219,15 @@ function logLines(state: RunState, live: LiveState, most: number, pen: Pen): rea
   });
 }
 
-/** What Ctrl-C would do now. */
+const LEAST_GAP = 3;
+
+/** The keys, as far as there is room beside what Ctrl-C would do now, which is always said. */
 function lastRow(state: RunState, live: LiveState, pen: Pen): string {
   const text = live.interrupted ? 'Ctrl-C again leaves at once' : ctrlC(state);
   const line = fill(text, Math.min(width(text), pen.columns), pen.glyphs.ellipsis);
-  return ' '.repeat(pen.columns - width(line)) + pen.paint.quiet(line);
+  const room = pen.columns - width(line);
+  const keys = live.keys === true ? keysLine(live.panel, room - LEAST_GAP) : '';
+  return pen.paint.quiet(keys) + ' '.repeat(room - width(keys)) + pen.paint.quiet(line);
 }
 
 function ctrlC(state: RunState): string {
@@ -195,7 +243,7 @@ function ctrlC(state: RunState): string {
     case 'waiting':
       return 'Ctrl-C ends the run, nothing is stopped';
     case 'clearing':
-      return 'Ctrl-C ends after this step; what was stopped can be given back';
+      return 'Ctrl-C ends after this step; firstlight restore gives back';
     default:
       return 'Ctrl-C ends the run, nothing is changed by it';
   }

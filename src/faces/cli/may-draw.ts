@@ -9,5 +9,10 @@ export function mayDraw(
 ): boolean {
   if (plain || stream.isTTY !== true || env['TERM'] === 'dumb') return false;
   if (env['CI'] !== undefined && env['CI'] !== '' && env['CI'] !== 'false') return false;
-  return (stream.columns ?? 0) >= LEAST_COLUMNS && (stream.rows ?? 0) >= LEAST_ROWS;
+  return roomToDraw({ columns: stream.columns ?? 0, rows: stream.rows ?? 0 });
+}
+
+/** Whether the live view has room; a window that is made smaller while it draws gets plain lines. */
+export function roomToDraw(size: { readonly columns: number; readonly rows: number }): boolean {
+  return size.columns >= LEAST_COLUMNS && size.rows >= LEAST_ROWS;
 }

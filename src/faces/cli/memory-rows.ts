@@ -1,6 +1,7 @@
-import { beatOnto, type Ledger, ledgerOf } from '../../domain/ledger.ts';
+import type { Ledger } from '../../domain/ledger.ts';
 import type { RunState } from '../../domain/run-state.ts';
 import { gib, gibNumber } from '../../domain/units.ts';
+import { liveLedgers } from './live-ledgers.ts';
 import type { LiveState } from './live-state.ts';
 import { memoryBar } from './memory-bar.ts';
 import type { Pen } from './pen.ts';
@@ -20,15 +21,7 @@ export function memoryRows(state: RunState, live: LiveState, pen: Pen): MemoryRo
   const { columns, glyphs } = pen;
   const nodes = state.nodes;
   const head = state.plan?.ranks[0] ?? nodes[0];
-  const ranks = state.attempts.at(-1)?.ranks ?? [];
-  const ledgers = new Map(
-    nodes.map((node) => {
-      const ledger = ledgerOf(state.facts.find((facts) => facts.node === node));
-      const runs = ranks.some((rank) => rank.node === node && !rank.ended);
-      return [node, ledger ? beatOnto(ledger, live.beats.get(node), runs) : undefined];
-    }),
-  );
-  const scaleBytes = Math.max(1, ...[...ledgers.values()].map((ledger) => ledger?.totalBytes ?? 0));
+  const { ledgers, scaleBytes } = liveLedgers(state, live);
   const labels = nodes.map((node) => ({
     node,
     label: nodes.length === 1 ? node : `${node} ${node === head ? 'head' : 'worker'}`,

@@ -1,10 +1,10 @@
 import type { Event } from '../../domain/event.ts';
-import { nowLine } from '../../domain/now-line.ts';
 import { blank, fold, type RunState } from '../../domain/run-state.ts';
 import type { Live } from '../../operations/world.ts';
-import { clean, cleanAll, safeJson } from './clean.ts';
+import { cleanAll, safeJson } from './clean.ts';
 import type { LiveView } from './live-screen.ts';
-import { plainLine, signLine } from './plain.ts';
+import { plainLine, signOfLife } from './plain.ts';
+import type { SecretInput } from './secret.ts';
 import { finish, type Style } from './style.ts';
 
 /** Where progress goes while an operation works: JSON lines, plain lines, or the live view. */
@@ -15,6 +15,8 @@ export type Progress = {
   readonly live: (update: Live) => void;
   /** State of every run seen, in the order they began. */
   readonly states: () => readonly RunState[];
+  /** Reads keys of this terminal while it draws; the others have no keys. */
+  readonly listen: (input: SecretInput, interrupt: () => void) => void;
   /** Takes the drawing off the screen while a question stands there; the result brings it back. */
   readonly pause: () => () => void;
   /** Ctrl-C was pressed once. */
@@ -54,6 +56,7 @@ export function jsonProgress(write: (text: string) => void): Progress {
     },
     live: () => {},
     states: states.all,
+    listen: () => {},
     pause: () => () => {},
     interrupted: () => {},
     stop: () => {},
@@ -73,11 +76,10 @@ export function plainProgress(
   const timer = setInterval(
     () => {
       const now = options.now();
-      if (!latest || latest.ended || latest.asked || now - saidAt < every) return;
-      const line = nowLine(latest, now);
+      const line = latest && now - saidAt >= every ? signOfLife(latest, now) : undefined;
+      if (line === undefined) return;
       saidAt = now;
-      const text = [line.sentence, line.next].filter((part) => part !== '').join('; ');
-      write(finish([signLine(now, 'still', clean(text))], style));
+      write(finish([line], style));
     },
     Math.min(every, 1000),
   );
@@ -95,6 +97,7 @@ export function plainProgress(
     },
     live: () => {},
     states: states.all,
+    listen: () => {},
     pause: () => () => {},
     interrupted: () => {},
     stop: () => clearInterval(timer),
@@ -113,6 +116,7 @@ export function liveProgress(view: LiveView): Progress {
     },
     live: (update) => view.live(cleanAll(update)),
     states: states.all,
+    listen: view.listen,
     pause: () => view.pause(),
     interrupted: () => view.interrupted(),
     stop: () => view.stop(),

@@ -1,5 +1,6 @@
 import type { Event } from '../../domain/event.ts';
 import { guardWords } from '../../domain/guard-words.ts';
+import { nowLine } from '../../domain/now-line.ts';
 import type { RunState } from '../../domain/run-state.ts';
 import { edit, STAGE_WORDS } from '../../domain/run-words.ts';
 import { brief, clock, duration, gib, plural, rate } from '../../domain/units.ts';
@@ -17,9 +18,12 @@ export function plainLine(event: Event, state: RunState): string | undefined {
   return line.replace(/\s*\n\s*/g, ' ').trimEnd();
 }
 
-/** The last column of a line that is no event: a sign of life, say. */
-export function signLine(at: number, type: string, text: string): string {
-  return `${clock(new Date(at).toISOString())}  ${type.padEnd(TYPE_COLUMNS)} ${text}`;
+/** A line for when no event came for long: what is waited for still; undefined while nothing is or a question stands. */
+export function signOfLife(state: RunState, now: number): string | undefined {
+  if (state.startedAt === undefined || state.ended || state.asked) return undefined;
+  const line = nowLine(state, now);
+  const text = [line.sentence, line.next].filter((part) => part !== '').join('; ');
+  return `${clock(new Date(now).toISOString())}  ${'still'.padEnd(TYPE_COLUMNS)} ${text}`;
 }
 
 function typeOf(event: Event): string {

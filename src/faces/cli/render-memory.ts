@@ -8,18 +8,24 @@ import { fill, width } from './width.ts';
 /** One node's memory: a bar, then who holds what. Unknown is said with its reason. */
 export function memoryBlock(
   facts: NodeFacts,
-  options: { readonly scaleBytes: number; readonly reserveBytes: number | undefined },
+  options: {
+    readonly scaleBytes: number;
+    readonly reserveBytes: number | undefined;
+    /** Where it was moved on since the look. */
+    readonly ledger?: Ledger | undefined;
+  },
   style: Style,
 ): readonly string[] {
   const { glyphs, paint, columns } = style;
-  const ledger = ledgerOf(facts);
+  const ledger = options.ledger ?? ledgerOf(facts);
   if (!facts.reached) return [`${facts.node}  ${glyphs.unknown} not seen: ${facts.failure.sentence}`];
   if (!ledger)
     return [`${facts.node}  ${glyphs.unknown} ${facts.memory.known ? 'unknown' : facts.memory.why}`];
   const left = `${facts.node}  ${gibNumber(ledger.totalBytes)} GiB${ledger.unified ? '  unified' : ''}`;
   const right = `looked ${when(facts.at, style.now)}`;
   const cells = Math.max(20, Math.min(60, columns - 40));
-  const bar = memoryBar(ledger, { cells, ...options, glyphs, paint });
+  const { scaleBytes, reserveBytes } = options;
+  const bar = memoryBar(ledger, { cells, scaleBytes, reserveBytes, glyphs, paint });
   return [
     `${paint.strong(left)}${' '.repeat(Math.max(2, columns - width(left) - width(right)))}${paint.quiet(right)}`,
     `${bar}   ${gibNumber(ledger.availableBytes)} available, ${gibNumber(ledger.freeBytes)} free`,

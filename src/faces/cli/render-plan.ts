@@ -11,23 +11,24 @@ import { fill, pad, width, wrap, wrapAdvice } from './width.ts';
 
 /** What would be done: steps by phase and node, memory per node; with verbose every rank's exact command. */
 export function renderPlan(report: PlanReport, style: Style, options: { readonly why: boolean }): string {
-  const { plan } = report;
+  return finish(planLines(report.plan, style, options), style);
+}
+
+/** The same as lines, for the live view. */
+export function planLines(plan: Plan, style: Style, options: { readonly why: boolean }): readonly string[] {
   const why = options.why || style.verbose;
-  return finish(
-    [
-      ...heading(plan, style),
-      ...blockers(plan, style),
-      ...stepTable(plan, style),
-      ...memory(plan, style, why),
-      ...(why ? rules(plan, style) : []),
-      ...plan.warnings.flatMap((warning) => [
-        ...wrap(`${style.glyphs.slow} ${at(warning)}${warning.title}`, style.columns),
-        ...wrapAdvice(`do: ${warning.advice}`, style.columns - 2).map((line) => `  ${line}`),
-      ]),
-      ...(style.verbose ? plan.phases.flatMap((phase) => phase.services.flatMap(serviceLines)) : []),
-    ],
-    style,
-  );
+  return [
+    ...heading(plan, style),
+    ...blockers(plan, style),
+    ...stepTable(plan, style),
+    ...memory(plan, style, why),
+    ...(why ? rules(plan, style) : []),
+    ...plan.warnings.flatMap((warning) => [
+      ...wrap(`${style.glyphs.slow} ${at(warning)}${warning.title}`, style.columns),
+      ...wrapAdvice(`do: ${warning.advice}`, style.columns - 2).map((line) => `  ${line}`),
+    ]),
+    ...(style.verbose ? plan.phases.flatMap((phase) => phase.services.flatMap(serviceLines)) : []),
+  ];
 }
 
 function heading(plan: Plan, style: Style): readonly string[] {

@@ -76,6 +76,7 @@ export async function carryOut(
   const style = (): Style => styleOf(stdout, env, Date.now(), globals.verbose);
   const progress = progressFor(parts, globals, asEvents);
   const interrupt = listen(parts, globals, progress);
+  progress.listen(stdin, interrupt.press);
   const questions = newQuestions({
     input: stdin,
     write: (text) => void stderr.write(text),
