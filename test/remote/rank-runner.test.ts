@@ -132,6 +132,13 @@ describe('the rank runner', () => {
     expect(await stop('never-r0')).toMatchObject({ kind: 'ran', code: 0, stdout: 'absent\n' });
   });
 
+  it('says what the system says where a rank’s folder cannot be made', async () => {
+    writeFileSync(join(ranks(), 'stuck-r0'), 'a file of somebody');
+    const ran = await start(service({ name: 'stuck-r0' }));
+    expect(ran).toMatchObject({ kind: 'ran', code: 1 });
+    expect(ran.kind === 'ran' ? ran.stderr : '').toMatch(/ranks\/stuck-r0 cannot be made: File exists$/m);
+  });
+
   it('moves a dead claim aside and tells the exit code', async () => {
     const short = service({ argv: ['sh', '-c', 'echo once more; exit 9'], secretEnv: {} });
     expect(await start(short)).toMatchObject({ kind: 'ran', code: 0, stdout: 'started\n' });
