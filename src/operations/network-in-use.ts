@@ -41,9 +41,12 @@ export function networkInUse(evidence: Evidence, facts: readonly NodeFacts[]): N
     return {
       kind: 'sockets',
       text: `TCP sockets${where}`,
-      warning: haveRdma(ranks, facts)
-        ? `The ranks talk over TCP sockets${where} although every node has active RDMA devices: expect a fraction of the link. ${reason(onSockets)}`
-        : undefined,
+      warning: sentencesOf([
+        haveRdma(ranks, facts)
+          ? `The ranks talk over TCP sockets${where} although every node has active RDMA devices: expect a fraction of the link. ${reason(onSockets)}`
+          : undefined,
+        ...onSockets.map((rank) => besideTheFabric(rank, evidence)),
+      ]),
     };
   }
   const names = [...new Set(used.flatMap((one) => one.names))];
@@ -68,6 +71,28 @@ function namesIn({ lines }: RankEvidence): readonly string[] {
     return groups?.['name'] ?? groups?.['via'] ?? [];
   });
   return [...new Set(seen)];
+}
+
+/** An interface of NCCL's sockets as its log lists them: "[0]enp1s0f0np0:192.168.200.12<0>". */
+const SOCKET = /\[\d+\](?<name>[^\s:]+):(?<address>[^\s<]+)<\d+>/g;
+
+/** A rank on sockets whose interfaces are others than the one that it was planned for. */
+function besideTheFabric({ rank, node, lines }: RankEvidence, { services }: Evidence): string | undefined {
+  const planned = services.find((service) => service.rank === rank)?.address;
+  const used = lines.flatMap(({ text }) =>
+    text.includes('NET/Socket : Using')
+      ? [...text.matchAll(SOCKET)].flatMap(({ groups }) => groups ?? [])
+      : [],
+  );
+  if (planned === undefined || used.length === 0) return undefined;
+  if (used.some(({ address }) => address === planned)) return undefined;
+  const over = list([...new Set(used.map(({ name, address }) => `${name} (${address})`))]);
+  return `On ${node} NCCL talks over ${over}, not over ${planned}, the address between the nodes: network: auto chooses the interface that has it, as does NCCL_SOCKET_IFNAME.`;
+}
+
+function sentencesOf(parts: readonly (string | undefined)[]): string | undefined {
+  const said = parts.filter((part) => part !== undefined);
+  return said.length === 0 ? undefined : said.join(' ');
 }
 
 function isSockets(name: string): boolean {

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { known, type NodeFacts, unknown } from '../../src/domain/facts.ts';
+import type { Service } from '../../src/domain/plan.ts';
 import { networkInUse } from '../../src/operations/network-in-use.ts';
 import { evidenceOf, readCase } from '../diagnosis/cases.ts';
 import { sparkFacts } from '../diagnosis/facts.ts';
@@ -26,6 +28,26 @@ const SOCKETS = [
 function spark(node: string, active: boolean): NodeFacts {
   const device = { device: 'rocep1s0f1', interfaceName: known('enp1s0f1np1'), rateGbps: known(200) };
   return sparkFacts({ node, more: { rdma: known([{ ...device, active }]) } });
+}
+/** A rank as it was planned, by the address on which the others reach it. */
+function plannedAt(address: string, rank: number): Service {
+  return {
+    name: `tiny-r${rank}`,
+    node: rank === 0 ? 'spark-a' : 'spark-b',
+    rank,
+    role: rank === 0 ? 'head' : 'worker',
+    engine: 'vllm',
+    in: 'process',
+    argv: ['vllm', 'serve'],
+    env: {},
+    secretEnv: {},
+    recipe: 'tiny',
+    recipeDigest: 'd1',
+    effectiveDigest: 'd1',
+    edits: [],
+    servedName: 'tiny',
+    address,
+  };
 }
 const pair = [spark('spark-a', true), spark('spark-b', true)];
 
@@ -104,6 +126,23 @@ describe('sockets are a warning', () => {
       kind: 'sockets',
       text: 'TCP sockets',
     });
+  });
+
+  it('by an interface that is not the fabric’s, as real ranks say it, and not by the fabric’s own', () => {
+    const read = (role: string) =>
+      readFileSync(new URL(`../samples/engines/gpu/torch-pair/${role}.log`, import.meta.url));
+    const evidence = evidenceOf({ engine: 'vllm', logs: { head: read('head'), worker: read('worker') } });
+    const services = ['192.168.200.12', '192.168.200.13'].map(plannedAt);
+    const dark = [spark('spark-a', false), spark('spark-b', false)];
+    expect(networkInUse({ ...evidence, services }, dark)).toEqual({
+      kind: 'sockets',
+      text: 'TCP sockets',
+      warning: undefined,
+    });
+    const elsewhere = services.map((one) => (one.rank === 1 ? { ...one, address: '10.9.0.2' } : one));
+    expect(networkInUse({ ...evidence, services: elsewhere }, dark).warning).toBe(
+      'On spark-b NCCL talks over enp1s0f1np1 (192.168.200.13), not over 10.9.0.2, the address between the nodes: network: auto chooses the interface that has it, as does NCCL_SOCKET_IFNAME.',
+    );
   });
 
   it('not where a node has no active device, or its devices are not known', () => {
