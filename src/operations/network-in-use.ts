@@ -79,10 +79,12 @@ const SOCKET = /\[\d+\](?<name>[^\s:]+):(?<address>[^\s<]+)<\d+>/g;
 /** A rank on sockets whose interfaces are others than the one that it was planned for. */
 function besideTheFabric({ rank, node, lines }: RankEvidence, { services }: Evidence): string | undefined {
   const planned = services.find((service) => service.rank === rank)?.address;
-  const used = lines.flatMap(({ text }) =>
-    text.includes('NET/Socket : Using')
-      ? [...text.matchAll(SOCKET)].flatMap(({ groups }) => groups ?? [])
-      : [],
+  const listed = lines.filter(({ text }) => text.includes('NET/Socket : Using'));
+  const used = listed.flatMap(({ text }) =>
+    [...text.matchAll(SOCKET)].map(({ groups }) => ({
+      name: groups?.['name'] ?? '',
+      address: groups?.['address'] ?? '',
+    })),
   );
   if (planned === undefined || used.length === 0) return undefined;
   if (used.some(({ address }) => address === planned)) return undefined;
