@@ -4,7 +4,7 @@ import { LOCK_DEAD_SECONDS } from '../domain/node-folder.ts';
 import type { RankStatus, StatusReport } from '../domain/report.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { allRanks } from '../planning/our-ranks.ts';
-import { askHealth } from './health.ts';
+import { askHealth, askToken } from './health.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';
 import type { Operation } from './operation.ts';
@@ -127,6 +127,8 @@ async function stateOf(
         : 'this engine opens no port on workers; its process runs',
     };
   }
-  const { ok, text } = await askHealth(world, { node, ...record.health });
+  const server = { node, ...record.health };
+  const alive = await askHealth(world, server);
+  const { ok, text } = alive.ok && record.rank === 0 ? await askToken(world, server, record) : alive;
   return { ...base, health: ok ? 'answers' : 'does-not-answer', text };
 }

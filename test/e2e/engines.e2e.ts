@@ -143,13 +143,13 @@ describe.skipIf(why !== undefined)(`${asked ?? 'an engine'} over two hosts with 
             struck = true;
             mends.push(one.during.act(pair));
           });
+          pair.keep(one.what, { ...pair.logsOf(eventsOf(told)), up: told.stdout });
         } finally {
           for (const mend of mends) mend();
         }
         const events = eventsOf(told);
         const finding = findingIn(events);
         const logs = pair.logsOf(events);
-        pair.keep(one.what, { ...logs, up: told.stdout });
         const outcome = lastOf(told)?.outcome ?? '?';
         let done: string = [provedIn(events), outcome].filter((text) => text !== '').join('; ');
         try {

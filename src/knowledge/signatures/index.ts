@@ -23,6 +23,7 @@ import { ncclConfig } from './nccl-config.ts';
 import { ncclLibrary } from './nccl-library.ts';
 import { neverJoined } from './never-joined.ts';
 import { oomKillCounted } from './oom-kill-counted.ts';
+import { peersSilent } from './peers-silent.ts';
 import { portInUse } from './port-in-use.ts';
 import { processLimit } from './process-limit.ts';
 import { queuePairFailed } from './queue-pair-failed.ts';
@@ -46,6 +47,7 @@ export const signatures: readonly Signature[] = [
   socketInterface,
   duplicateRank,
   neverJoined,
+  peersSilent,
   portInUse,
   memoryTaken,
   memoryRanOut,

@@ -167,7 +167,8 @@ ${[...usual, this.#withUsual(more)].filter((line) => line !== '').join('\n')}
         : 'mount -t cgroup2 none /sys/fs/cgroup',
     );
     for (const one of ['a', 'b'] as const) this.must(one, 'mount --bind /dev/null /dev/kmsg');
-    this.must(host, `cat /run/sshd.pid >${group}/cgroup.procs`);
+    // Of a connection that stands already, too: new sessions begin there.
+    this.must(host, `for pid in $(pgrep -x sshd); do echo $pid >${group}/cgroup.procs; done`);
     return {
       kills: () => {
         const counted = readFileSync(join(group, v1 ? 'memory.oom_control' : 'memory.events'), 'utf8');
