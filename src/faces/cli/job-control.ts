@@ -16,14 +16,20 @@ export type JobControl = {
  */
 export function controlJob(on: { readonly leave: () => void; readonly back: () => void }): JobControl {
   let timer: NodeJS.Timeout | undefined;
+  let continued = false;
+  const goOn = (): void => {
+    continued = true;
+    on.back();
+  };
   // The default action alone leaves a group alone that no shell could continue.
   const stop = (): void => {
     on.leave();
+    continued = false;
     process.removeListener('SIGTSTP', stop);
     process.kill(process.pid, 'SIGTSTP');
     timer = setTimeout(() => {
       process.on('SIGTSTP', stop);
-      on.back();
+      if (!continued) on.back();
     }, TAKES_HOLD);
   };
   const quit = (): void => {
@@ -32,7 +38,7 @@ export function controlJob(on: { readonly leave: () => void; readonly back: () =
     process.kill(process.pid, 'SIGQUIT');
   };
   process.on('SIGTSTP', stop);
-  process.on('SIGCONT', on.back);
+  process.on('SIGCONT', goOn);
   process.on('SIGQUIT', quit);
   process.on('exit', on.leave);
   return {
@@ -41,7 +47,7 @@ export function controlJob(on: { readonly leave: () => void; readonly back: () =
     dispose: () => {
       if (timer !== undefined) clearTimeout(timer);
       process.removeListener('SIGTSTP', stop);
-      process.removeListener('SIGCONT', on.back);
+      process.removeListener('SIGCONT', goOn);
       process.removeListener('SIGQUIT', quit);
       process.removeListener('exit', on.leave);
     },
