@@ -194,7 +194,10 @@ export class Connection {
       this.#reply({ ok: true });
       if (gpu && bytes > POOLED_SHARE * host.ledger.snapshot.totalBytes) host.sees('pooled');
     } else {
-      if (gpu) host.driverGotNothing();
+      if (gpu) {
+        host.driverGotNothing();
+        host.sees('no-memory');
+      }
       this.#refuse('out-of-memory', `${bytes} bytes are not to be had`);
     }
   }

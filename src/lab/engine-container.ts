@@ -26,7 +26,7 @@ export function startEngine(options: {
   const command = [...(spec.entrypoint ?? image.entrypoint), ...spec.command];
   // The image's own entry script only hands on; here its place is taken by what it would start.
   const argv = command[0]?.endsWith('.sh') ? command.slice(1) : command;
-  const [program = '', ...rest] = argv;
+  const [program = ''] = argv;
   if (!PROGRAMS.includes(program) || image.lacks.includes(program)) {
     throw new Error(
       `Error response from daemon: failed to create task for container: exec: "${program}": executable file not found in $PATH`,
@@ -36,9 +36,11 @@ export function startEngine(options: {
     ...options.env,
     HOSTNAME: spec.networkMode === 'host' ? hostname : id.slice(0, 12),
     ...Object.fromEntries(Object.entries(spec.env).filter(([key]) => !image.unsets.includes(key))),
-    FIRSTLIGHT_LAB_MOUNTS: spec.mounts
-      .map(({ source, target }) => `${target}=${realPath(source)}`)
-      .join('\n'),
+    FIRSTLIGHT_LAB_MOUNTS: [
+      ...spec.mounts.map(({ source, target }) => `${target}=${realPath(source)}`),
+      ...Object.keys(image.files).map((path) => `${path}=${realPath(imagePath(image, path))}`),
+    ].join('\n'),
+    ...(image.nccl === undefined ? {} : { FIRSTLIGHT_LAB_NCCL: image.nccl }),
     FIRSTLIGHT_LAB_READ_ONLY: spec.mounts
       .filter(({ readOnly }) => readOnly)
       .map(({ target }) => target)
@@ -51,12 +53,26 @@ export function startEngine(options: {
       ? {}
       : { FIRSTLIGHT_LAB_SPEED: process.env['FIRSTLIGHT_LAB_SPEED'] }),
   };
-  const child = spawn(program, rest, { cwd: root, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  // The image's start script, as far as it matters: variables that it cannot do without.
+  const script = [...image.requires.map((name) => `: "\${${name}:?}"`), 'exec "$@"'].join('\n');
+  const [file, ...words] =
+    image.requires.length === 0 ? argv : ['/bin/sh', '-c', script, '/opt/start.sh', ...argv];
+  const child = spawn(file ?? program, words, {
+    cwd: root,
+    env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   child.stdout.setEncoding('utf8').on('data', (text: string) => log.write('stdout', text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => log.write('stderr', text));
   whenClosed(child, over);
   if (child.pid === undefined) throw new Error('Error response from daemon: the container did not start');
   return { pid: child.pid, argv };
+}
+
+/** Where a file of an image lies on its host. */
+export function imagePath({ id }: LabImage, path: string): string {
+  return `/var/lib/docker/image/${id.slice(7, 19)}${path}`;
 }
 
 /** Once: when it has ended and its output is through. */

@@ -91,6 +91,9 @@ export function writeHostFiles(
   put('etc/systemd/logind.conf', '[Login]\n#RemoveIPC=yes\n');
   const id = hex(random, 12);
   const boot = `${hex(random, 8)}-${hex(random, 4)}-4${hex(random, 3)}-a${hex(random, 3)}-${id}`;
+  if (host.memlockKib !== undefined)
+    put('etc/security/limits.d/memlock.conf', `* - memlock ${host.memlockKib}\n`);
+  if (host.pidsMax !== undefined) put('sys/fs/cgroup/system.slice/pids.max', `${host.pidsMax}\n`);
   put('proc/sys/kernel/random/boot_id', `${boot}\n`);
   put('proc/sys/kernel/hostname', `${host.name}\n`);
   put('proc/sys/kernel/osrelease', `${host.kernel ?? KERNEL}\n`);
@@ -115,6 +118,20 @@ export function writeHostFiles(
   for (const item of interfaces) writeInterface(root, item);
 }
 
+/** Files that a story has besides. */
+export function writeFiles(root: string, files: readonly (readonly [path: string, text: string])[]): void {
+  const put = putInto(root);
+  for (const [path, text] of files) put(path, text);
+}
+
+/** A folder that is the same one on every host: it lies beside their roots. */
+export function shareFolder(root: string, path: string): void {
+  const shared = join(root, '../../shares', path);
+  mkdirSync(shared, { recursive: true });
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  symlinkSync(shared, join(root, path));
+}
+
 function putInto(root: string): (path: string, text: string) => void {
   return (path, text) => {
     const file = join(root, path);
@@ -131,7 +148,7 @@ function etcHosts(story: Story, host: StoryHost): string {
   const own =
     host.etcHosts === 'own-name-on-loopback'
       ? [`127.0.1.1 ${host.name}`]
-      : [`${host.fabric.address} ${host.name}`];
+      : [`${host.etcHosts === 'right' ? host.fabric.address : host.management.address} ${host.name}`];
   const peers =
     host.etcHosts === 'right'
       ? story.hosts

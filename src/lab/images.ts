@@ -13,12 +13,15 @@ export type LabImage = {
   readonly unsets: readonly string[];
   /** Programs that are missing in it, and flags (`--nnodes`) that its engine is too old for. */
   readonly lacks: readonly string[];
+  readonly requires: readonly string[];
+  readonly nccl: string | undefined;
+  readonly files: Readonly<Record<string, string>>;
 };
 
 /** All images that a host has: the story's, for engines, and those of its containers. */
 export function imagesOf(story: Story, host: StoryHost): readonly LabImage[] {
   const engines = story.images.map(
-    ({ engine, reference, arch, unsets, lacks = [] }): LabImage => ({
+    ({ engine, reference, arch, unsets, lacks = [], requires = [], nccl, files = {} }): LabImage => ({
       reference,
       id: idOf(reference),
       arch,
@@ -28,6 +31,9 @@ export function imagesOf(story: Story, host: StoryHost): readonly LabImage[] {
       engine,
       unsets,
       lacks,
+      requires,
+      nccl,
+      files,
     }),
   );
   const others = host.holders.flatMap((holder): LabImage[] =>
@@ -43,6 +49,9 @@ export function imagesOf(story: Story, host: StoryHost): readonly LabImage[] {
             engine: undefined,
             unsets: [],
             lacks: [],
+            requires: [],
+            nccl: undefined,
+            files: {},
           },
         ]
       : [],

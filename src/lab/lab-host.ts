@@ -3,11 +3,18 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:
 import { isAbsolute, join } from 'node:path';
 import { type Container, Docker } from './docker.ts';
 import { watchDropCaches } from './drop-caches.ts';
-import { startEngine } from './engine-container.ts';
+import { imagePath, startEngine } from './engine-container.ts';
 import { exitCode } from './exit-code.ts';
 import { containerCgroup, Holders } from './holder-processes.ts';
 import { baseName, NOTHING, unitOf } from './holders.ts';
-import { DRIVER, HIDDEN_ENVIRON, replaceFile, writeHostFiles } from './host-files.ts';
+import {
+  DRIVER,
+  HIDDEN_ENVIRON,
+  replaceFile,
+  shareFolder,
+  writeFiles,
+  writeHostFiles,
+} from './host-files.ts';
 import { imageNamed, imagesOf, type LabImage } from './images.ts';
 import { Ledger, meminfo } from './ledger.ts';
 import { MODEL_BYTES, writeModel, writeSnapshot } from './model-files.ts';
@@ -74,10 +81,17 @@ export class LabHost {
     this.gpuUuid = `GPU-${hex(random, 8)}-${hex(random, 4)}-${hex(random, 4)}-${hex(random, 4)}-${hex(random, 12)}`;
     writeHostFiles(root, story, host, this.interfaces, seed);
     const path = story.recipe['path'];
-    if (host.hasModel && typeof path === 'string') writeModel(join(root, path), host.model);
+    if (host.hasModel && typeof path === 'string') writeModel(join(root, path), host);
     for (const repository of host.hubCache ?? []) {
       writeSnapshot(join(root, 'home', host.user, '.cache/huggingface'), repository);
     }
+    const files: (readonly [string, string])[] = Object.entries(host.files ?? {});
+    for (const image of imagesOf(story, host))
+      files.push(
+        ...Object.entries(image.files).map(([path, text]) => [imagePath(image, path), text] as const),
+      );
+    writeFiles(root, files);
+    for (const path of story.shares ?? []) shareFolder(root, path);
     this.ledger = new Ledger({
       totalBytes: host.totalGiB * GIB,
       systemBytes: host.systemGiB * GIB,

@@ -2,6 +2,7 @@ import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { isJson } from './engine/json.ts';
 import { hex, randomOf } from './random.ts';
+import type { StoryHost } from './story.ts';
 
 /**
  * Architecture of Qwen/Qwen3.5-122B-A10B-FP8 (its config.json, as published; layer types follow from
@@ -154,16 +155,17 @@ function laidOver(base: Differs, differs: Differs): Differs {
   return { ...base, ...Object.fromEntries(parts) };
 }
 
-/** What its tokenizer has beyond its vocabulary, of what parsers look for. */
-const TOKENIZER = {
-  model_max_length: 262144,
-  tokenizer_class: 'Qwen2Tokenizer',
-  added_tokens_decoder: Object.fromEntries(
-    ['<|im_start|>', '<|im_end|>', '<tool_call>', '</tool_call>', '<think>', '</think>'].map(
-      (content, at) => [String(248045 + at), { content, special: at < 2 }],
-    ),
-  ),
-};
+const MARKS = ['<|im_start|>', '<|im_end|>', '<tool_call>', '</tool_call>', '<think>', '</think>'];
+
+/** A tokenizer's own file, as far as anybody here reads it: words beyond its vocabulary. */
+function tokenizer(thinks: boolean): Differs {
+  const words = thinks ? MARKS : MARKS.filter((mark) => !mark.includes('think'));
+  return {
+    model_max_length: 262144,
+    tokenizer_class: 'Qwen2Tokenizer',
+    added_tokens_decoder: Object.fromEntries(words.map((content, at) => [String(248045 + at), { content }])),
+  };
+}
 
 /** A snapshot of a repository in a cache of the hub, as far as a tokenizer needs it. */
 export function writeSnapshot(cache: string, repository: string): void {
@@ -172,11 +174,14 @@ export function writeSnapshot(cache: string, repository: string): void {
   const snapshot = join(folder, 'snapshots', revision);
   for (const part of [snapshot, join(folder, 'refs')]) mkdirSync(part, { recursive: true });
   writeFileSync(join(folder, 'refs/main'), revision);
-  writeFileSync(join(snapshot, 'tokenizer_config.json'), `${JSON.stringify(TOKENIZER, null, 2)}\n`);
+  writeFileSync(join(snapshot, 'tokenizer_config.json'), `${JSON.stringify(tokenizer(true), null, 2)}\n`);
 }
 
 /** Writes the model's folder: real config and index, and sparse weight files of their true sizes. */
-export function writeModel(folder: string, differs: Differs = {}): void {
+export function writeModel(
+  folder: string,
+  { model = {}, unthinking }: Pick<StoryHost, 'model' | 'unthinking'>,
+): void {
   mkdirSync(folder, { recursive: true });
   const list = shards();
   const index = {
@@ -185,10 +190,10 @@ export function writeModel(folder: string, differs: Differs = {}): void {
   };
   const json = (file: string, value: unknown): void =>
     writeFileSync(join(folder, file), `${JSON.stringify(value, null, 2)}\n`);
-  json('config.json', laidOver(CONFIG, differs));
+  json('config.json', laidOver(CONFIG, model));
   json('generation_config.json', { do_sample: true, temperature: 0.6, top_p: 0.95, top_k: 20 });
   json('model.safetensors.index.json', index);
-  json('tokenizer_config.json', TOKENIZER);
+  json('tokenizer_config.json', tokenizer(unthinking !== true));
   for (const { file, bytes } of list) {
     const open = openSync(join(folder, file), 'w');
     ftruncateSync(open, bytes);

@@ -82,16 +82,24 @@ export type StoryHost = {
   readonly stuckCacheGiB?: number;
   /** Version of the NVIDIA driver, if another than usual. */
   readonly driver?: string;
+  /** KiB of memory that a process may lock, where limits.d says a number. */
+  readonly memlockKib?: number;
+  /** Most tasks that the services together may have, containers too. */
+  readonly pidsMax?: number;
+  /** Files that lie there besides: path and text. */
+  readonly files?: Readonly<Record<string, string>>;
   /** The kernel's release, if another than usual. */
   readonly kernel?: string;
   /** What nvidia-smi does there, if not what it usually does. */
   readonly smi?: SmiState;
-  readonly etcHosts: 'own-name-on-loopback' | 'right';
+  readonly etcHosts: 'own-name-on-loopback' | 'own-name-on-management' | 'right';
   /** undefined: sudo asks for no password. */
   readonly sudoPassword: string | undefined;
   readonly hasModel: boolean;
   /** What its model's config.json has otherwise; parts of parts are laid over too. */
   readonly model?: Readonly<Record<string, unknown>>;
+  /** Its model answers at once, and its tokenizer has no marks for thoughts. */
+  readonly unthinking?: true;
   /** What the model hub answers it: without, its name leads nowhere. */
   readonly hub?: 'rate-limits';
   /** Repositories of which a snapshot lies in the user's cache of the hub. */
@@ -113,13 +121,26 @@ export type StoryImage = {
    * (`speculative-decoding`).
    */
   readonly lacks?: readonly string[];
+  /** Variables without which its start script ends. */
+  readonly requires?: readonly string[];
+  /** Version of its NCCL, if another than usual. */
+  readonly nccl?: string;
+  /** Files that it brings: path and text. */
+  readonly files?: Readonly<Record<string, string>>;
 };
 
 /**
  * What the timeline waits for: a rank starts, reads its weights, has its KV cache too; the head is asked its first
  * question; the answer of the model was proved; a rank has ended.
  */
-export type StoryMoment = 'rank-started' | 'loading' | 'pooled' | 'asked' | 'serving' | 'rank-ended';
+export type StoryMoment =
+  | 'rank-started'
+  | 'loading'
+  | 'no-memory'
+  | 'pooled'
+  | 'asked'
+  | 'serving'
+  | 'rank-ended';
 
 /**
  * What happens to a node. A cut pulls the cable by which the others reach it, and plugs it in again unless `for-ever`;
@@ -160,6 +181,8 @@ export type Story = {
   readonly cluster: string;
   readonly hosts: readonly StoryHost[];
   readonly images: readonly StoryImage[];
+  /** Folders that are one and the same on every host, as on a network file system. */
+  readonly shares?: readonly string[];
   /** Rules between hosts: connections to that port are dropped, ssh never. */
   readonly firewall: readonly { readonly from: string; readonly to: string; readonly port: number }[];
   /** A recipe as people write it. */

@@ -7,8 +7,8 @@ const expected = pattern(
   /environment variable (?<name>[A-Z][A-Z0-9_]{1,200}) expected, but not set|KeyError: '(?<name2>(?:MASTER_(?:ADDR|PORT)|(?:LOCAL_)?RANK|WORLD_SIZE|(?:NCCL|GLOO|VLLM|SGLANG|RAY|HEAD|NODE|UCX)_?[A-Z0-9_]{0,200}))'/,
 );
 const unset = pattern(
-  ['is not set', 'not set', 'unset', 'is empty', 'unbound variable', 'parameter null'],
-  /(?:^|[^A-Z_])(?<name>(?:NCCL|GLOO|TP|VLLM|SGLANG|SGL|UCX|RAY|MASTER|HEAD|NODE|OMPI|MAX|CUDA|TORCH|TRITON|FLASHINFER)_?[A-Z0-9_]{1,200})['"]?:? (?:environment variable )?(?:is |was )?(?:not set|unset|empty|missing|unbound variable)|^(?:\S{1,300}: )*(?:line \d{1,20}: )?(?<name2>[A-Z][A-Z0-9_]{3,}): (?:unbound variable|parameter null or not set)/,
+  ['is not set', 'not set', 'unset', 'is empty', 'unbound variable', 'parameter null', 'parameter not set'],
+  /(?:^|[^A-Z_])(?<name>(?:NCCL|GLOO|TP|VLLM|SGLANG|SGL|UCX|RAY|MASTER|HEAD|NODE|OMPI|MAX|CUDA|TORCH|TRITON|FLASHINFER)_?[A-Z0-9_]{1,200})['"]?:? (?:environment variable )?(?:is |was )?(?:not set|unset|empty|missing|unbound variable)|^(?:\S{1,300}: )*(?:line \d{1,20}: )?(?<name2>[A-Z][A-Z0-9_]{3,}): (?:unbound variable|parameter (?:null or not set|not set(?: or null)?))/,
 );
 const empty = pattern(
   ['_IFNAME=', '_HOST_IP=', '_IB_HCA=', 'MASTER_ADDR=', '_IB_GID_INDEX='],

@@ -11,8 +11,12 @@ export type Served = {
   readonly names: readonly string[];
   readonly path: string;
   readonly contextTokens: number;
-  /** A reasoning parser is set: thinking goes into a field of its own. */
-  readonly parsesReasoning: boolean;
+  /** What the reasoning parser puts into a field of its own. */
+  readonly thoughts: 'not' | 'marked' | 'all';
+  /** The model thinks before it answers, unless it is told not to. */
+  readonly thinks: boolean;
+  /** The parser that takes tool calls out of what the model writes. */
+  readonly toolParser: string | undefined;
   readonly apiKeys: readonly string[];
   readonly metrics: boolean;
   readonly kvTokens: number;

@@ -3,6 +3,7 @@ import { answer, tokens } from './answer.ts';
 import type { Served } from './api.ts';
 import type { Piece } from './generation.ts';
 import { isJson, type Json, listOf, numberOf, textOf } from './json.ts';
+import { asCall, NO_TOOL_PARSER, READS_XML, type ToolCall, toolCall, written } from './tool-calls.ts';
 
 export type Exchange = {
   readonly request: IncomingMessage;
@@ -31,7 +32,13 @@ export async function complete(served: Served, { response, body }: Exchange, cha
         400,
       ),
     );
-  const pieces = piecesOf(served, prompt, chat, thinks(body));
+  const call = chat ? toolCall(body, prompt) : undefined;
+  if (call !== undefined && served.engine === 'vllm' && served.toolParser === undefined)
+    return send(response, 400, failure(served, NO_TOOL_PARSER, 400));
+  const pieces = piecesOf(
+    served,
+    call === undefined ? { prompt, chat, thinks: served.thinks && thinks(body) } : { call },
+  );
   const work = { promptTokens, pieces, maxTokens, endless: body.ignore_eos === true };
   const wanted = pieces.reduce((sum, piece) => sum + tokens(piece.text).length, 0);
   const finish = work.endless || wanted > maxTokens ? 'length' : 'stop';
@@ -46,7 +53,7 @@ export async function complete(served: Served, { response, body }: Exchange, cha
     model: name,
   };
   if (body.stream !== true)
-    return answerWhole(served, { response, head, stream, promptTokens, finish, chat });
+    return answerWhole(served, { response, head, stream, promptTokens, finish, chat, call });
   const include = isJson(body.stream_options) && body.stream_options.include_usage === true;
   return answerStream(served, { response, head, stream, promptTokens, finish, chat, include });
 }
@@ -60,7 +67,10 @@ type Work = {
   readonly chat: boolean;
 };
 
-async function answerWhole(served: Served, work: Work): Promise<void> {
+async function answerWhole(
+  served: Served,
+  work: Work & { readonly call: ToolCall | undefined },
+): Promise<void> {
   let reasoning = '';
   let content = '';
   let count = 0;
@@ -69,11 +79,13 @@ async function answerWhole(served: Served, work: Work): Promise<void> {
     if (piece.kind === 'reasoning') reasoning += piece.text;
     else content += piece.text;
   }
+  const { call } = work;
+  const taken = call !== undefined && READS_XML.test(served.toolParser ?? '') ? call : undefined;
   const message = {
     role: 'assistant',
-    content: content === '' && reasoning !== '' ? null : content,
+    content: taken !== undefined || (content === '' && reasoning !== '') ? null : content,
     ...thinking(served, reasoning === '' ? null : reasoning),
-    tool_calls: null,
+    tool_calls: taken === undefined ? null : [asCall(taken)],
   };
   send(work.response, 200, {
     ...work.head,
@@ -83,7 +95,7 @@ async function answerWhole(served: Served, work: Work): Promise<void> {
         index: 0,
         ...(work.chat ? { message } : { text: content }),
         logprobs: null,
-        finish_reason: work.finish,
+        finish_reason: taken === undefined ? work.finish : 'tool_calls',
       },
     ],
     usage: usage(work.promptTokens, count),
@@ -137,11 +149,18 @@ function usage(prompt: number, completion: number): Json {
   };
 }
 
-function piecesOf(served: Served, prompt: string, chat: boolean, thinks: boolean): readonly Piece[] {
+function piecesOf(
+  served: Served,
+  asked:
+    | { readonly prompt: string; readonly chat: boolean; readonly thinks: boolean }
+    | { readonly call: ToolCall },
+): readonly Piece[] {
+  if ('call' in asked) return [{ kind: 'content', text: written(asked.call) }];
+  const { prompt, chat, thinks } = asked;
   const said = answer(prompt);
   if (!chat) return [{ kind: 'content', text: ` ${said.content}` }];
-  if (!thinks) return [{ kind: 'content', text: said.content }];
-  if (served.parsesReasoning)
+  if (!thinks) return [{ kind: served.thoughts === 'all' ? 'reasoning' : 'content', text: said.content }];
+  if (served.thoughts !== 'not')
     return [
       { kind: 'reasoning', text: said.reasoning },
       { kind: 'content', text: said.content },

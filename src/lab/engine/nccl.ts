@@ -1,14 +1,20 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import type { EngineWorld } from './engine-world.ts';
-import { write } from './output.ts';
+import { realPath } from './model-folder.ts';
+import { NcclLog } from './nccl-log.ts';
+import { connectDevices } from './nccl-rdma.ts';
 import { PythonError } from './python-error.ts';
 import type { Env } from './rank.ts';
+import type { Store } from './store.ts';
+import { namesIn, readIfThere } from './text-file.ts';
 
 type Hands = { readonly world: EngineWorld; readonly env: Env };
 type Interface = { readonly name: string; readonly address: string };
 
-/** The version that both engines' images of August 2026 bring. */
-export const NCCL_VERSION = '2.30.7';
+/** The version that both engines' images of August 2026 bring, unless the story's bring another. */
+export function ncclVersion(env: Env): string {
+  return env['FIRSTLIGHT_LAB_NCCL'] ?? '2.30.7';
+}
+
 const CHANNELS = 4;
 
 /**
@@ -16,9 +22,10 @@ const CHANNELS = 4;
  * else sockets, without a word of warning. Throws PythonError where NCCL_SOCKET_IFNAME names nothing that is there.
  */
 export async function openCommunicator(
-  { world, env }: Hands,
+  { world, env: given, store }: Hands & { readonly store: Store },
   { rank, size }: { readonly rank: number; readonly size: number },
 ): Promise<void> {
+  const env = withConfiguration(given);
   const log = new NcclLog(world.hostname, env);
   const wanted = env.NCCL_SOCKET_IFNAME ?? '';
   log.info('INIT', 'cudaDriverVersion 13000');
@@ -35,9 +42,11 @@ export async function openCommunicator(
   }
   const shown = interfaces.map(({ name, address }, index) => `[${index}]${name}:${address}<0>`);
   log.info('BOOTSTRAP', `Bootstrap: Using ${first.name}:${first.address}<0>`);
-  log.info('INIT', `NCCL version ${NCCL_VERSION}+cuda13.0`);
-  log.info('INIT', 'NET/Plugin: Could not find: libnccl-net.so');
-  const network = openRdma(env, log, first) ? 'IB' : 'Socket';
+  log.info('INIT', `NCCL version ${ncclVersion(env)}+cuda13.0`);
+  openPlugin(env, log);
+  const devices = openRdma(env, log, first);
+  const network = devices.length > 0 ? 'IB' : 'Socket';
+  checkNetwork(env, log, network);
   if (network === 'Socket') log.info('INIT', `NET/Socket : Using ${shown.join(' ')}`);
   log.info('INIT', `Initialized NET plugin ${network}`);
   log.info('INIT', `Assigned NET plugin ${network} to comm`);
@@ -50,17 +59,53 @@ export async function openCommunicator(
     log.info('INIT', `Channel 0${channel}/0 : ${before}[0] -> ${rank}[0] [receive] ${via}`);
     log.info('INIT', `Channel 0${channel}/0 : ${rank}[0] -> ${after}[0] [send] ${via}`);
   }
+  if (devices.length > 0) await connectDevices({ env, log, store }, { rank, size, devices });
   log.info('INIT', `${comm} - Init COMPLETE`);
 }
 
-/** Whether RDMA is taken: it is not forbidden, and a device is active, matches NCCL_IB_HCA, and can be opened. */
-function openRdma(env: Env, log: NcclLog, first: Interface): boolean {
-  if (/^Socket$/i.test(env.NCCL_NET ?? '')) return false;
+/** nccl.conf of the image: what the environment has besides wins. */
+function withConfiguration(env: Env): Env {
+  const path = realPath(env['NCCL_CONF_FILE'] ?? '/etc/nccl.conf', env);
+  const rows = (path === undefined ? '' : readIfThere(path)).split('\n').flatMap((line) => {
+    const [, name, value] = /^(NCCL_\w+)=(.*)$/.exec(line) ?? [];
+    return name === undefined ? [] : [[name, value ?? ''] as const];
+  });
+  return { ...Object.fromEntries(rows), ...env };
+}
+
+/** A network plugin that lies in the image is loaded unless it is forbidden; libfabric's finds no provider here. */
+function openPlugin(env: Env, log: NcclLog): void {
+  const path = realPath('/opt/amazon/ofi-nccl/lib/libnccl-net.so', env);
+  if (env['NCCL_NET_PLUGIN'] === 'none' || path === undefined || readIfThere(path) === '') {
+    log.info('INIT', 'NET/Plugin: Could not find: libnccl-net.so');
+    return;
+  }
+  log.info('INIT', 'NET/Plugin: Loaded net plugin Libfabric (v10)');
+  log.info('INIT', 'NET/OFI Initializing aws-ofi-nccl 1.16.2');
+  log.warn('nccl_ofi_net.c:230', 'NET/OFI No eligible providers were found');
+}
+
+/** NCCL_NET asks for one network alone. */
+function checkNetwork(env: Env, log: NcclLog, network: string): void {
+  const wanted = env['NCCL_NET'] ?? '';
+  if (wanted === '' || wanted.toLowerCase() === network.toLowerCase()) return;
+  log.info('ENV', `NCCL_NET set by environment to ${wanted}.`);
+  log.warn('net.cc:340', `Error: network ${wanted} not found.`);
+  throw new PythonError(
+    'nccl',
+    'RuntimeError',
+    'NCCL error: invalid usage (run with NCCL_DEBUG=WARN for details)',
+  );
+}
+
+/** The devices for RDMA: none where it is forbidden; else those that are active, match NCCL_IB_HCA, and can be opened. */
+function openRdma(env: Env, log: NcclLog, first: Interface): readonly string[] {
+  if (!/^(?:IB)?$/i.test(env['NCCL_NET'] ?? '')) return [];
   if ((env.NCCL_IB_DISABLE ?? '') !== '') {
     log.info('ENV', `NCCL_IB_DISABLE set by environment to ${env.NCCL_IB_DISABLE}.`);
     if (env.NCCL_IB_DISABLE === '1') {
       log.info('INIT', 'Failed to initialize NET plugin IB');
-      return false;
+      return [];
     }
   }
   const wanted = env.NCCL_IB_HCA ?? '';
@@ -70,7 +115,7 @@ function openRdma(env: Env, log: NcclLog, first: Interface): boolean {
   const using = devices.map((device, index) => ` [${index}]${device}:1/RoCE`).join('');
   log.info('INIT', `NET/IB : Using${using} [RO]; OOB ${first.name}:${first.address}<0>`);
   if (devices.length === 0) log.info('INIT', 'Failed to initialize NET plugin IB');
-  return devices.length > 0;
+  return devices;
 }
 
 /** Active devices; a container can open them only when it was given /dev/infiniband. */
@@ -107,49 +152,4 @@ function isNamed(name: string, list: string): boolean {
     .filter((one) => one !== '');
   if (names.length === 0) return true;
   return names.some((one) => (exact ? name === one : name.startsWith(one))) !== not;
-}
-
-const DEFAULT_SUBSYSTEMS = ['INIT', 'BOOTSTRAP', 'ENV'];
-
-/** `spark-a:210:210 [0] NCCL INFO …` on stdout, without any prefix: it comes from C. */
-class NcclLog {
-  readonly #level: string;
-  readonly #subsystems: readonly string[];
-  readonly #prefix: string;
-
-  constructor(hostname: string, env: Env) {
-    this.#level = (env.NCCL_DEBUG ?? '').toUpperCase();
-    const named = (env.NCCL_DEBUG_SUBSYS ?? '').toUpperCase();
-    this.#subsystems = named === '' ? DEFAULT_SUBSYSTEMS : named.split(',');
-    this.#prefix = `${hostname}:${process.pid}:${process.pid} [0]`;
-  }
-
-  info(subsystem: 'INIT' | 'BOOTSTRAP' | 'ENV', text: string): void {
-    const asked = this.#subsystems.includes(subsystem) || this.#subsystems.includes('ALL');
-    if (asked && ['INFO', 'TRACE'].includes(this.#level)) write(1, `${this.#prefix} NCCL INFO ${text}\n`);
-  }
-
-  warn(place: string, text: string): void {
-    const time = new Date().toISOString().slice(0, 19).replace('T', ' ');
-    if (['WARN', 'INFO', 'TRACE'].includes(this.#level))
-      write(1, `\n[${time}] ${this.#prefix} ${place} NCCL WARN ${text}\n`);
-  }
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).toSorted();
-  } catch {
-    // A host without such devices has no such folder.
-    return [];
-  }
-}
-
-function readIfThere(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    // The port may be down, or gone meanwhile: then it is not active.
-    return '';
-  }
 }

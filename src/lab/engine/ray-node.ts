@@ -48,12 +48,18 @@ export async function runRayNode({ world, pace, env }: Hands, words: readonly st
     say('SUCC', 'scripts.py:1085', text);
   say('INFO', 'scripts.py:1265', '--block');
   say('INFO', 'scripts.py:1266', 'This command will now block forever until terminated by a signal.');
-  return serve(channel, pace);
+  const watch = watchMemory({ world, env }, channel, own);
+  return serve(channel, pace, watch);
 }
 
 /** Starts workers as the head's Ray tells it, and brings it their lines. */
-function serve(channel: Channel, pace: Pace): Promise<number> {
+function serve(
+  channel: Channel,
+  pace: Pace,
+  watch: (workers: ReadonlyMap<number, ChildProcess>) => void,
+): Promise<number> {
   const workers = new Map<number, ChildProcess>();
+  watch(workers);
   channel.listen((message) => {
     const rank = numberOf(message.rank) ?? 0;
     if (message.op === 'end') endAll(workers);
@@ -75,6 +81,40 @@ function serve(channel: Channel, pace: Pace): Promise<number> {
         resolve(1);
       });
   });
+}
+
+/** From this share of the host's memory on Ray ends workers (RAY_memory_usage_threshold). */
+const THRESHOLD = 0.95;
+
+/**
+ * Ray's memory monitor (memory_monitor.cc): every RAY_memory_monitor_refresh_ms, 0 is never, it looks how much of the
+ * host is not free, page cache too, and ends the newest worker where that is too much.
+ */
+function watchMemory(
+  { world, env }: Pick<Hands, 'world' | 'env'>,
+  channel: Channel,
+  own: string,
+): (workers: ReadonlyMap<number, ChildProcess>) => void {
+  const every = Number(env['RAY_memory_monitor_refresh_ms'] ?? 250);
+  return (workers) => {
+    if (!(every > 0)) return;
+    const timer = setInterval(() => {
+      void world.memory().then(({ totalBytes, freeBytes }) => {
+        const [rank, child] = [...workers].at(-1) ?? [];
+        if (child === undefined || child.exitCode !== null || freeBytes > totalBytes * (1 - THRESHOLD))
+          return;
+        clearInterval(timer);
+        channel.send({
+          op: 'said',
+          rank,
+          raylet: own,
+          text: `[2026-11-29 10:00:00,000 E 1 1] (raylet) node_manager.cc:3193: 1 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: 8289e0f3, IP: ${own}) over the last time period. To see more information about the Workers killed on this node, use \`ray logs raylet.out -ip ${own}\``,
+        });
+        child.kill('SIGKILL');
+      });
+    }, every);
+    timer.unref();
+  };
 }
 
 function startWorker(

@@ -1,4 +1,5 @@
 import { makeCaches } from './caches.ts';
+import { checkCapture } from './graph-capture.ts';
 import type { Group } from './group.ts';
 import { compileKernels } from './kernels.ts';
 import { elementBytes, GIB, sequenceBytes, sglangFraction, tokenBytes } from './memory-model.ts';
@@ -95,6 +96,10 @@ export async function captureGraphs(
       kind === 'decode'
         ? `Capture target decode CUDA graph begin. backend=full, num_tokens_per_req=1, bs=[${sizes.join(', ')}], avail mem=${gb(before)} GB`
         : `Capture target prefill CUDA graph begin. backend=breakable, num_tokens=[4096, 2048, 1024, 512, 256], avail mem=${gb(before)} GB`,
+    );
+    await checkCapture(
+      { env, pace },
+      { rank: place.rank, size: place.nnodes, timeoutSeconds: options.number('dist-timeout') ?? 600 },
     );
     const steps = kind === 'decode' ? [...sizes].reverse() : [4096, 2048, 1024, 512, 256];
     const bytes = (kind === 'decode' ? 0.7 + graphGib(most) : 0.5) * GIB * device.share;

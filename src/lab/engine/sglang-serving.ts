@@ -4,6 +4,7 @@ import { type Listener, WorldError } from './engine-world.ts';
 import { Generator } from './generation.ts';
 import type { Group } from './group.ts';
 import type { Model } from './model-folder.ts';
+import { modelThinks, readsThoughts } from './model-parsers.ts';
 import type { SglangPlace, SglangRun } from './sglang-place.ts';
 
 type Serving = {
@@ -74,7 +75,9 @@ export async function serveHead(serving: Serving): Promise<number> {
       names: [options.text('served-model-name') ?? path],
       path,
       contextTokens: serving.contextTokens,
-      parsesReasoning: options.has('reasoning-parser'),
+      thoughts: readsThoughts(options.text('reasoning-parser'), 'sglang'),
+      thinks: modelThinks(serving.model.folder),
+      toolParser: options.text('tool-call-parser'),
       apiKeys: options.all('api-key'),
       metrics: options.has('enable-metrics'),
       kvTokens: serving.kvTokens,

@@ -5,16 +5,18 @@ import { loadKernels } from './kernels.ts';
 import { COMMUNICATOR_BYTES, GIB, rankWeightBytes } from './memory-model.ts';
 import { openMessageQueue } from './message-queue.ts';
 import type { Model } from './model-folder.ts';
-import { NCCL_VERSION, openCommunicator } from './nccl.ts';
+import { ncclVersion, openCommunicator } from './nccl.ts';
 import { shardBar } from './output.ts';
 import { within } from './pace.ts';
 import { noSuchDevice, PythonError } from './python-error.ts';
 import { Device, join, loadShards } from './rank.ts';
+import { prepareKernels } from './rank-kernels.ts';
 import { schedulerException } from './sglang-frames.ts';
 import { argumentsText, earlyProblem, placeOf, type SglangPlace, type SglangRun } from './sglang-place.ts';
 import { captureGraphs, gb, poolMemory } from './sglang-pools.ts';
 import { KILLED, serveHead, serveWorker } from './sglang-serving.ts';
 import { draft } from './speculation.ts';
+import { startThreads } from './threads.ts';
 
 /** One rank of SGLang from its arguments to its end. Returns only when the process should exit with that code. */
 export async function runSglang(run: SglangRun): Promise<number> {
@@ -23,6 +25,7 @@ export async function runSglang(run: SglangRun): Promise<number> {
   const { log } = place;
   const early = earlyProblem(run, place);
   await pace.wait(400); // Python imports torch.
+  if (!startThreads(run.env)) return 1;
   if (early !== undefined) {
     log.raw(early);
     return 1;
@@ -69,8 +72,8 @@ async function bringUp(
     glooSeconds: 7200,
   });
   if (store !== undefined) {
-    log.rank(`sglang is using nccl==${NCCL_VERSION}`);
-    await openCommunicator(run, { rank, size: nnodes });
+    log.rank(`sglang is using nccl==${ncclVersion(env)}`);
+    await openCommunicator({ world, env, store }, { rank, size: nnodes });
     await device.grow(COMMUNICATOR_BYTES * device.share, 'set-device');
     await pace.wait(300);
     log.rank('CustomAllreduce is disabled because this process group spans across nodes.');
@@ -91,6 +94,13 @@ async function bringUp(
     );
   const model = await loadWeights(run, place, device);
   await waitForPeers(run, place, group);
+  await prepareKernels(run, {
+    engine: 'sglang',
+    attention: options.text('attention-backend'),
+    experts: options.text('moe-runner-backend'),
+    warn: (text) => log.rank(text),
+    together: () => group.least('compiled', 0),
+  });
   const memory = await poolMemory(run, place, { device, group, model, before: least });
   draft(env, options.has('speculative-algorithm'));
   await captureGraphs(run, place, device);

@@ -58,13 +58,19 @@ export async function rendezvous(hands: Hands, at: Rendezvous): Promise<Store> {
         `Timed out after ${at.timeoutSeconds + 1} seconds waiting for clients. ${everyone.joined()}/${at.size} clients joined.`,
       );
   }
+  if (at.rank > 0) void channel.closed.then(() => hands.print(lostStore(at.rank)));
   return new Store(channel);
+}
+
+/** What NCCL's watchdog thread of a rank says when the head's store is gone (torch 2.11, ProcessGroupNCCL.cpp). */
+function lostStore(rank: number): string {
+  return `[rank${rank}]:${torchStamp('W', 'ProcessGroupNCCL.cpp:1826')} [PG ID 0 PG GUID 0 Rank ${rank}] Failed to check the "should dump" flag on TCPStore, (maybe TCPStore server has shut down too early), with error: failed to recv, got 0 bytes\n`;
 }
 
 async function join({ world, pace, print }: Hands, at: Rendezvous, started: number): Promise<Channel> {
   for (let attempt = 0; ; attempt += 1) {
     try {
-      const channel = new Channel(await world.dial(at.address, at.port));
+      const channel = new Channel(await world.dial(await addressOf(world, at.address), at.port));
       channel.send({ op: 'join', rank: at.rank });
       await channel.receive();
       print(
@@ -89,6 +95,11 @@ async function join({ world, pace, print }: Hands, at: Rendezvous, started: numb
       await pace.wait(delay);
     }
   }
+}
+
+/** What a name leads to on this host, as getaddrinfo says; a name that leads nowhere is dialled in vain. */
+async function addressOf(world: EngineWorld, name: string): Promise<string> {
+  return (await world.resolve(name))[0] ?? name;
 }
 
 function said(error: Error): string {

@@ -1,4 +1,5 @@
 import { makeCaches } from './caches.ts';
+import { checkCapture } from './graph-capture.ts';
 import { compileKernels } from './kernels.ts';
 import { elementBytes, GIB } from './memory-model.ts';
 import type { Model } from './model-folder.ts';
@@ -82,7 +83,7 @@ export async function profile(
 
 /** Two sets of graphs in about a second. */
 export async function captureGraphs(
-  { pace }: VllmRun,
+  { pace, env, options }: VllmRun,
   place: VllmPlace,
   { device, graphBytes }: { readonly device: Device; readonly graphBytes: number },
 ): Promise<void> {
@@ -95,6 +96,15 @@ export async function captureGraphs(
       const seconds = ((Date.now() - begun) * pace.speed) / 1000;
       if (place.rank === 0)
         write(2, `${done === 0 ? place.worker : ''}\r${bar(title, done, steps, seconds)}`);
+      if (done === 0)
+        await checkCapture(
+          { env, pace },
+          {
+            rank: place.rank,
+            size: place.nnodes,
+            timeoutSeconds: options.number('distributed-timeout-seconds') ?? 600,
+          },
+        );
       if (done < steps) await device.grow(graphBytes / 30, 'graphs');
       await pace.wait(900 / 30);
     }

@@ -37,6 +37,7 @@ export async function bringUpOverRay(
     'No current placement group found. Creating a new placement group.',
   );
   const seats = await placed(run, place, channel, world);
+  checkUnique(seats);
   const address = await hostAddress(run);
   const port = 30_000 + Math.floor(Math.random() * 20_000);
   const copied = copiedFrom(run.env);
@@ -47,7 +48,11 @@ export async function bringUpOverRay(
   channel.listen((message) => {
     const rank = numberOf(message.rank) ?? 0;
     if (message.op === 'said') {
-      const who = `(RayWorkerProc pid=${numberOf(message.pid) ?? 0}, ip=${textOf(seats[rank]?.address) ?? ''}) `;
+      const raylet = textOf(message.raylet);
+      const who =
+        raylet === undefined
+          ? `(RayWorkerProc pid=${numberOf(message.pid) ?? 0}, ip=${textOf(seats[rank]?.address) ?? ''}) `
+          : `(raylet, ip=${raylet}) `;
       log.plain(`${core}${who}`, textOf(message.text) ?? '');
     } else if (message.op === 'ended') lose(rank);
   });
@@ -67,6 +72,19 @@ export async function bringUpOverRay(
   });
   lost.catch(() => undefined); // read below, or by who serves
   return { run: own, place: mine, died, ...(await Promise.race([up, lost])) };
+}
+
+/** vLLM wants an address of its own for each node (ray_utils.py); throws in its words. */
+function checkUnique(seats: readonly Json[]): void {
+  const ids = seats.map((seat) => textOf(seat.address) ?? '');
+  const addresses = seats.map((seat, at) => environmentIn(seat)['VLLM_HOST_IP'] ?? ids[at] ?? '');
+  const [nodes, unique] = [new Set(ids), new Set(addresses)];
+  if (unique.size >= nodes.size) return;
+  throw new PythonError(
+    'kv-check',
+    'RuntimeError',
+    `Every node should have a unique IP address. Got ${nodes.size} nodes with node ids [${[...nodes].map((one) => `'${one}'`).join(', ')}] and ${unique.size} unique IP addresses {${[...unique].map((one) => `'${one}'`).join(', ')}}. Please check your network configuration. If you set \`VLLM_HOST_IP\` environment variable, make sure it is unique for each node.`,
+  );
 }
 
 async function openRay({ world, env }: VllmRun): Promise<Channel> {

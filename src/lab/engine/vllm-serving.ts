@@ -3,6 +3,8 @@ import { api } from './api.ts';
 import type { Listener } from './engine-world.ts';
 import { Generator } from './generation.ts';
 import { lateKernels } from './late-kernels.ts';
+import { realPath } from './model-folder.ts';
+import { modelThinks, readsThoughts } from './model-parsers.ts';
 import type { VllmPlace, VllmRun } from './vllm-place.ts';
 import { type VllmUp, waitForEver } from './vllm-start.ts';
 
@@ -69,7 +71,9 @@ export async function serveHead(serving: Serving, listener: Listener): Promise<n
       names: names.length > 0 ? names : [place.model],
       path: place.model,
       contextTokens: plan.maxModelLen,
-      parsesReasoning: options.has('reasoning-parser'),
+      thoughts: readsThoughts(options.text('reasoning-parser'), 'vllm'),
+      thinks: modelThinks(realPath(place.model, env) ?? place.model),
+      toolParser: options.has('enable-auto-tool-choice') ? options.text('tool-call-parser') : undefined,
       apiKeys: keys,
       metrics: true,
       kvTokens: plan.tokens,

@@ -1,3 +1,4 @@
+import { autotune } from './autotune.ts';
 import { openCheckpoint } from './checkpoint.ts';
 import { checkSlices } from './divides.ts';
 import type { Group } from './group.ts';
@@ -5,9 +6,10 @@ import { loadKernels } from './kernels.ts';
 import { COMMUNICATOR_BYTES, elementBytes, GIB, rankWeightBytes } from './memory-model.ts';
 import { openMessageQueue } from './message-queue.ts';
 import type { Model } from './model-folder.ts';
-import { NCCL_VERSION, openCommunicator } from './nccl.ts';
+import { ncclVersion, openCommunicator } from './nccl.ts';
 import { shardBar, write } from './output.ts';
 import { Device, join, loadShards } from './rank.ts';
+import { prepareKernels } from './rank-kernels.ts';
 import { draft } from './speculation.ts';
 import { checkFree, gib, type KvPlan, planKv } from './vllm-memory.ts';
 import { maxModelLen, type VllmPlace, type VllmRun } from './vllm-place.ts';
@@ -41,8 +43,8 @@ export async function bringUp(run: VllmRun, place: VllmPlace): Promise<VllmUp> {
     },
   );
   if (store !== undefined) {
-    log.line(early, 'INFO', 'pynccl.py:111', `vLLM is using nccl==${NCCL_VERSION}`);
-    await openCommunicator(run, { rank, size: nnodes });
+    log.line(early, 'INFO', 'pynccl.py:111', `vLLM is using nccl==${ncclVersion(env)}`);
+    await openCommunicator({ world, env, store }, { rank, size: nnodes });
     await device.grow(COMMUNICATOR_BYTES * device.share, 'set-device');
     await pace.wait(300);
     log.line(
@@ -70,6 +72,18 @@ export async function bringUp(run: VllmRun, place: VllmPlace): Promise<VllmUp> {
   const others = before.free - (await device.freeBytes()) - (device.bytes - before.own);
   const othersBytes = Math.max(0, others);
   const { share } = device;
+  await prepareKernels(run, {
+    engine: 'vllm',
+    attention: options.text('attention-backend'),
+    experts: options.text('moe-backend'),
+    warn: (text) => log.line(place.worker, 'WARNING', 'nvfp4.py:212', text),
+    together: () => meet(place, group, 'compiled'),
+  });
+  await autotune(run, {
+    size: nnodes,
+    say: (level, text) => log.line(place.worker, level, 'flashinfer.py:88', text),
+    together: () => meet(place, group, 'autotuned'),
+  });
   const { budget, graphBytes } = await profile(run, place, { model, requestedBytes, share, othersBytes });
   const least = await meet(place, group, 'profiled', budget);
   const kv = elementBytes(options.text('kv-cache-dtype'));

@@ -2,8 +2,9 @@ import { type Listener, WorldError } from './engine-world.ts';
 import { hubProblem } from './hub.ts';
 import { realPath } from './model-folder.ts';
 import { reasoningProblem } from './model-parsers.ts';
-import type { Pace } from './pace.ts';
+import { type Pace, within } from './pace.ts';
 import { PythonError } from './python-error.ts';
+import { startThreads } from './threads.ts';
 import {
   CORE_FAILED,
   mainTraceback,
@@ -22,6 +23,7 @@ export async function runVllm(run: VllmRun, words: readonly string[]): Promise<n
   const place = placeOf(options, run.program);
   const { log, api } = place;
   await pace.wait(500); // Python imports torch.
+  if (!startThreads(run.env)) return 1;
   if (place.headless)
     log.line(
       '',
@@ -47,7 +49,7 @@ export async function runVllm(run: VllmRun, words: readonly string[]): Promise<n
   try {
     const serving = place.overRay
       ? await bringUpOverRay(run, place, words)
-      : { run, place, ...(await bringUp(run, place)) };
+      : { run, place, ...(await inTime(run, place, bringUp(run, place))) };
     makeParser(run, place);
     return await (socket === undefined ? serveWorker(serving) : serveHead(serving, socket));
   } catch (error) {
@@ -99,6 +101,20 @@ function announceEngine({ options }: VllmRun, place: VllmPlace, connect: string)
       'multiproc_executor.py:150',
       `DP group leader: node_rank=0, node_rank_within_dp=0, master_addr=${place.address}, mq_connect_ip=${connect} (local), world_size=${place.tensor * place.pipeline}, local_world_size=1`,
     );
+}
+
+/** The API's process waits for its engine no longer than VLLM_ENGINE_READY_TIMEOUT_S (vllm/envs.py). */
+async function inTime<T>({ env, pace }: VllmRun, { headless }: VllmPlace, up: Promise<T>): Promise<T> {
+  if (headless) return up;
+  const seconds = Number(env['VLLM_ENGINE_READY_TIMEOUT_S'] ?? 600);
+  const come = await within((seconds * 1000) / pace.speed, up, 'late' as const);
+  if (come !== 'late') return come;
+  up.catch(() => undefined); // nobody waits for it any more
+  throw new PythonError(
+    'kv-check',
+    'TimeoutError',
+    `Timed out waiting for engine core processes to start. This is often caused by slow weight loading for large models. Waited ${seconds}s (configured by VLLM_ENGINE_READY_TIMEOUT_S).`,
+  );
 }
 
 /** Its processes are ended one after the other, and waited for. */

@@ -139,4 +139,28 @@ export const curedMemory: readonly Cured[] = [
     remedy: 'fewer-sequences',
     recipe: { engines: ['vllm'], sequences: 4096, memory: { fraction: 0.87 } },
   },
+  {
+    name: 'ray-watches-memory',
+    title: 'Ray’s memory monitor takes page cache for memory in use, and ends the worker; it is turned off',
+    cause: 'ray-memory-monitor-killed-worker',
+    remedy: 'ray-memory-monitor-off',
+    recipe: { engines: ['vllm-ray'], env: { RAY_memory_monitor_refresh_ms: '250' } },
+  },
+  {
+    name: 'ended-by-somebody',
+    title:
+      'The driver gets no memory for the KV cache, and somebody ends the worker’s rank; less is asked for',
+    cause: 'device-allocation-failed-sigkill-unattributed',
+    remedy: 'less-memory',
+    node: 'spark-b',
+    recipe: {
+      engines: ['vllm'],
+      memory: { guard: 'off' },
+      args: { vllm: ['--safetensors-load-strategy', 'eager'] },
+    },
+    timeline: [
+      { when: 'loading', node: 'spark-b', slabGiB: 24 },
+      { when: 'no-memory', node: 'spark-b', afterSeconds: 0.15, endRanks: true },
+    ],
+  },
 ];

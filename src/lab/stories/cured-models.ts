@@ -88,6 +88,16 @@ export const curedModels: readonly Cured[] = [
     recipe: { ...VLLM, serve: serve({ reasoning: 'seed_oss' }) },
   },
   {
+    name: 'thoughtless',
+    title: 'A parser for models that always think is given to one that never does; the model’s own is taken',
+    cause: 'reasoning-parser-mismatch',
+    remedy: 'reasoning-parser',
+    node: 'spark-a',
+    recipe: { ...SGLANG, serve: serve({ reasoning: 'deepseek-r1' }) },
+    a: { unthinking: true },
+    b: { unthinking: true },
+  },
+  {
     name: 'tools-without-parser',
     title: 'Tools are turned on without a parser for them; the model’s own is taken',
     cause: 'tool-parser-not-enabled',
@@ -98,6 +108,15 @@ export const curedModels: readonly Cured[] = [
       args: { vllm: ['--enable-auto-tool-choice'] },
       serve: serve({ tools: 'none' }),
     },
+  },
+  {
+    name: 'strange-tools',
+    title:
+      'The tool parser is that of older models, and a call is left in the answer; the model’s own is taken',
+    cause: 'tool-parser-mismatch',
+    remedy: 'tool-parser',
+    node: 'spark-a',
+    recipe: { ...VLLM, serve: serve({ tools: 'hermes' }) },
   },
   {
     name: 'broken-drafts',

@@ -15,6 +15,7 @@ export type Cured = {
   readonly images?: Partial<StoryImage>;
   readonly a?: Partial<StoryHost>;
   readonly b?: Partial<StoryHost>;
+  readonly shares?: Story['shares'];
   readonly timeline?: Story['timeline'];
   readonly consents?: Story['consents'];
 };
@@ -29,6 +30,7 @@ export function cured(row: Cured): Story {
     hosts: [spark('a', a), spark('b', b)],
     images: images().map((image) => ({ ...image, ...row.images })),
     firewall: [],
+    ...(row.shares === undefined ? {} : { shares: row.shares }),
     recipe: recipe({ network: 'auto', ...row.recipe }),
     timeline,
     consents,

@@ -4,6 +4,8 @@ import { vary } from '../vary.ts';
 import { cleanStart } from './clean-start.ts';
 import { comesBack } from './comes-back.ts';
 import { cured } from './cured.ts';
+import { curedAddresses } from './cured-addresses.ts';
+import { curedFabric } from './cured-fabric.ts';
 import { curedImages } from './cured-images.ts';
 import { curedMemory } from './cured-memory.ts';
 import { curedModels } from './cured-models.ts';
@@ -27,6 +29,8 @@ export const curedStories: readonly Story[] = [
   ...curedMoments,
   ...curedSettings,
   ...curedMemory,
+  ...curedAddresses,
+  ...curedFabric,
 ].map(cured);
 
 export const stories: readonly Story[] = [
