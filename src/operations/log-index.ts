@@ -1,9 +1,12 @@
 import type { Journal } from '../journal/journal.ts';
+import { LogFolds } from './log-folds.ts';
+import { type Level, levelOf } from './log-level.ts';
+import { Numbers } from './log-numbers.ts';
+import { LogView, type ViewFilter } from './log-view.ts';
 
 /** Whose log file it is. */
 export type LogSource = { readonly attempt: number; readonly rank: number; readonly node: string };
 
-export type Level = 'error' | 'warning' | '';
 const LEVELS = ['', 'warning', 'error'] as const;
 
 /** A row without its text; `id` names it in this index. */
@@ -21,10 +24,13 @@ const CHUNK = 4 * 2 ** 20;
 /** Rows of one source that lie closer together than this are read at once. */
 const SPAN = 8 * 2 ** 20;
 const SEARCHES = 4;
+const VIEWS = 4;
+/** What of a line is read to tell its level and its shape. */
+const READ = 400;
 
 /**
- * The merged log of one run: where each line lies, when it came, how bad it is; about 30 bytes a line. Files are read
- * once, as they grow; between two chunks others have their turn.
+ * The merged log of one run: where each line lies, when it came, how bad it is, which fold it is in; about 50 bytes
+ * a line. Files are read once, as they grow; between two chunks others have their turn.
  */
 export class LogIndex {
   private readonly journal: Pick<Journal, 'readLogBytes'>;
@@ -37,10 +43,13 @@ export class LogIndex {
   private line = new Uint32Array(1024);
   private owner = new Uint16Array(1024);
   private level = new Uint8Array(1024);
+  private readonly fold = new Numbers();
+  readonly folds = new LogFolds();
   /** Ids in the order of time. */
   private order: number[] = [];
   private reading: Promise<void> = Promise.resolve();
   private readonly searches = new Map<string, { readonly read: number[]; readonly hits: Set<number> }>();
+  private readonly views = new Map<string, LogView>();
 
   constructor(journal: Pick<Journal, 'readLogBytes'>, run: string) {
     this.journal = journal;
@@ -68,6 +77,38 @@ export class LogIndex {
 
   levelOf(id: number): Level {
     return LEVELS[this.level[id] ?? 0] ?? '';
+  }
+
+  /** The fold that the line is in; 0: none. */
+  foldOf(id: number): number {
+    return this.fold.at(id);
+  }
+
+  /** The row of that line; undefined while it is not read. Lines count from 1. */
+  idOf({ attempt, rank }: Omit<LogSource, 'node'>, line: number): number | undefined {
+    return this.sources.find((one) => one.attempt === attempt && one.rank === rank)?.ids[line - 1];
+  }
+
+  /** What this log shows under that filter, as far as it is read; `key` says all that the filter depends on. */
+  view(key: string, filter: () => ViewFilter): LogView {
+    const view = this.views.get(key) ?? new LogView(this, filter());
+    this.views.delete(key);
+    this.views.set(key, view);
+    const oldest = this.views.keys().next().value;
+    if (this.views.size > VIEWS && oldest !== undefined) this.views.delete(oldest);
+    view.catchUp(this.order);
+    return view;
+  }
+
+  /** Where in these rows, which stand in this log's order, the first one lies that is not before that line. */
+  placeOf(id: number, rows: readonly number[]): number {
+    let low = 0;
+    for (let high = rows.length; low < high; ) {
+      const middle = (low + high) >> 1;
+      if (this.compare(rows[middle] ?? 0, id) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   /** The texts of these rows, in their order. */
@@ -144,7 +185,10 @@ export class LogIndex {
       this.length[id] = to - begin;
       this.line[id] = source.lines;
       this.owner[id] = owner;
-      this.level[id] = levelOf(bytes.toString('latin1', begin, Math.min(to, begin + 400)));
+      const text = bytes.toString('latin1', begin, Math.min(to, begin + READ));
+      const { fold, level } = this.folds.take(owner, id, text, levelOf(text));
+      this.level[id] = LEVELS.indexOf(level);
+      this.fold.set(id, fold);
       fresh.push(id);
       from = to + 1;
     }
@@ -153,19 +197,23 @@ export class LogIndex {
   /** Within a rank the order of lines never changes; between ranks time decides. */
   private merge(fresh: number[]): void {
     if (fresh.length === 0) return;
-    const before = (a: number, b: number): number =>
-      (this.at[a] ?? 0) - (this.at[b] ?? 0) || (this.owner[a] ?? 0) - (this.owner[b] ?? 0) || a - b;
+    const before = (a: number, b: number): number => this.compare(a, b);
     fresh.sort(before);
     const first = fresh[0] ?? 0;
     let from = this.order.length;
     while (from > 0 && before(this.order[from - 1] ?? 0, first) > 0) from--;
     const tail = this.order.splice(from);
+    for (const view of this.views.values()) view.cut(from, tail);
     let left = 0;
     for (const id of fresh) {
       while (left < tail.length && before(tail[left] ?? 0, id) < 0) this.order.push(tail[left++] ?? 0);
       this.order.push(id);
     }
     while (left < tail.length) this.order.push(tail[left++] ?? 0);
+  }
+
+  private compare(a: number, b: number): number {
+    return (this.at[a] ?? 0) - (this.at[b] ?? 0) || (this.owner[a] ?? 0) - (this.owner[b] ?? 0) || a - b;
   }
 
   private readTexts(source: Source, ids: readonly number[], into: Map<number, string>): void {
@@ -194,11 +242,6 @@ export class LogIndex {
     this.owner = wider(new Uint16Array(size), this.owner);
     this.level = wider(new Uint8Array(size), this.level);
   }
-}
-
-function levelOf(text: string): number {
-  if (/\b(?:ERROR|CRITICAL|FATAL)\b|\b\w*(?:Error|Exception)\b:|^Traceback /.test(text)) return 2;
-  return /\bWARN(?:ING)?\b/.test(text) ? 1 : 0;
 }
 
 /** Runs of ids whose places lie within `span` bytes of each other's first. */

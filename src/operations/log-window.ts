@@ -1,42 +1,69 @@
 import { STAGES, type Stage } from '../domain/finding.ts';
 import type { RunState } from '../domain/run-state.ts';
 import type { Journal } from '../journal/journal.ts';
+import { messageOf } from '../knowledge/engines/log-line.ts';
+import type { FoldKind } from './log-folds.ts';
 import { LogIndex } from './log-index.ts';
+import type { Level } from './log-level.ts';
+import type { LogView, ViewFilter } from './log-view.ts';
 import type { World } from './world.ts';
 
-export type LogRow = {
-  readonly rank: number;
+/** Where a line stands: attempt, rank, and the line of that rank's log, from 1. */
+export type LogPlace = { readonly attempt: number; readonly rank: number; readonly line: number };
+
+export type LogRow = LogPlace & {
   readonly node: string;
-  readonly attempt: number;
-  readonly line: number;
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly stage: Stage;
-  readonly level: 'error' | 'warning' | '';
+  readonly level: Level;
+  /** Of a closed fold its latest line. */
   readonly text: string;
+  /** So many characters at its beginning are the engine's own stamp and rank. */
+  readonly prefix: number;
+  /** On the one row of a closed fold, and on the first row of an open one. */
+  readonly fold?:
+    | {
+        /** Where its first line stands. */
+        readonly place: LogPlace;
+        readonly kind: FoldKind;
+        /** Lines that are folded away beside this one; of a traceback, its frames. */
+        readonly count: number;
+        readonly open: boolean;
+      }
+    | undefined;
 };
 
 export type LogQuery = {
   /** First row; the tail where left out. */
   readonly from: number | undefined;
   readonly count: number;
-  /** The window begins with this row where the filter lets it through. */
-  readonly around?: { readonly attempt: number; readonly rank: number; readonly line: number } | undefined;
+  /** The window begins with this line where the filter lets it through, and the fold that it is in is opened. */
+  readonly around?: LogPlace | undefined;
   /** Empty: all. */
   readonly ranks: readonly number[];
   readonly attempt: number | undefined;
   readonly stage: Stage | undefined;
-  readonly level: 'error' | 'warning' | undefined;
-  /** Found anywhere in the text, large and small letters alike. */
+  readonly level: Exclude<Level, ''> | undefined;
+  /** Found anywhere in the text, large and small letters alike; what is found is in no closed fold. */
   readonly q: string;
+  /** Without: every line is a row. */
+  readonly fold: boolean;
+  /** Folds that lie open, by a line in each. */
+  readonly open: readonly LogPlace[];
 };
 
 export type LogWindow = {
+  /** Rows under the filter. */
   readonly total: number;
+  /** Lines under the filter: more than rows where some are folded away. */
+  readonly lines: number;
   readonly from: number;
   readonly rows: readonly LogRow[];
   readonly warnings: number;
   readonly errors: number;
+  /** The fold that was opened since the line that was asked for is in it. */
+  readonly opened?: LogPlace | undefined;
 };
 
 const indexes = new Map<string, LogIndex>();
@@ -48,33 +75,129 @@ export async function logWindow(
   state: RunState,
   query: LogQuery,
 ): Promise<LogWindow> {
+  const { index, view, opened } = await viewOf(world, state, query);
+  const { around } = query;
+  const wanted = around === undefined ? undefined : index.idOf(around, around.line);
+  const place = wanted === undefined ? -1 : index.placeOf(wanted, view.rows);
+  const found = wanted !== undefined && view.rows[place] === wanted;
+  const last = query.from ?? view.rows.length - query.count;
+  const from = found ? place : Math.max(0, Math.min(last, view.rows.length));
+  const ids = view.rows.slice(from, from + query.count);
+  const shown = ids.map((id) => {
+    const closed = view.closedOver(id);
+    return closed === 0 ? id : view.lastIn(closed);
+  });
+  const texts = index.texts(shown);
+  return {
+    total: view.rows.length,
+    lines: view.lines,
+    from,
+    rows: shown.map((id, at) => {
+      const { attempt, rank, node, line, at: time, level } = index.row(id);
+      const stage = stageAt(enteredOf(state, attempt, rank), time);
+      const text = texts[at] ?? '';
+      const fold = foldAt(index, view, ids[at] ?? id);
+      const row = { rank, node, attempt, line, at: time, stage, level, text, prefix: prefixOf(text) };
+      return fold === undefined ? row : { ...row, fold };
+    }),
+    warnings: view.warnings,
+    errors: view.errors,
+    ...(opened === undefined ? {} : { opened }),
+  };
+}
+
+/** What the log of the run shows under this filter, all folds that must be open opened. */
+async function viewOf(
+  world: Pick<World, 'journal'>,
+  state: RunState,
+  query: LogQuery,
+): Promise<{ readonly index: LogIndex; readonly view: LogView; readonly opened: LogPlace | undefined }> {
   const index = indexOf(world.journal, state.run);
   await index.update(
     state.attempts.flatMap(({ attempt, ranks }) => ranks.map(({ rank, node }) => ({ attempt, rank, node }))),
   );
-  const rows = await filtered(index, state, query);
-  let warnings = 0;
-  let errors = 0;
-  for (const id of rows) {
-    const level = index.levelOf(id);
-    if (level === 'warning') warnings++;
-    else if (level === 'error') errors++;
-  }
-  const found = query.level === undefined ? rows : rows.filter((id) => index.levelOf(id) === query.level);
-  const from = firstOf(index, found, query);
-  const ids = found.slice(from, from + query.count);
-  const texts = index.texts(ids);
-  return {
-    total: found.length,
-    from,
-    rows: ids.map((id, at) => {
-      const { attempt, rank, node, line, at: time, level } = index.row(id);
-      const stage = stageAt(enteredOf(state, attempt, rank), time);
-      return { rank, node, attempt, line, at: time, stage, level, text: texts[at] ?? '' };
+  const hits = query.q === '' ? undefined : await index.search(query.q);
+  const view = viewUnder(index, state, query, hits);
+  const { around } = query;
+  const id = around === undefined ? undefined : index.idOf(around, around.line);
+  const closed = id === undefined ? 0 : view.closedOver(id);
+  if (closed === 0) return { index, view, opened: undefined };
+  const opened = firstLine(index, closed);
+  const wider = { ...query, open: [...query.open, opened] };
+  return { index, view: viewUnder(index, state, wider, hits), opened };
+}
+
+function viewUnder(
+  index: LogIndex,
+  state: RunState,
+  query: LogQuery,
+  hits: ReadonlySet<number> | undefined,
+): LogView {
+  const { ranks, attempt, stage, level, q, fold } = query;
+  const always = quotesOf(index, state);
+  const entered =
+    stage === undefined ? [] : state.attempts.flatMap((one) => one.ranks.map((rank) => rank.entered));
+  const folds = fold && q === '';
+  const open = new Set(
+    (folds ? query.open : []).flatMap((place) => {
+      const id = index.idOf(place, place.line);
+      return id === undefined ? [] : [index.foldOf(id)];
     }),
-    warnings,
-    errors,
-  };
+  );
+  const key = JSON.stringify([ranks, attempt, stage, entered, level, q, fold, [...open], [...always]]);
+  return index.view(
+    key,
+    (): ViewFilter => ({
+      admits: (id) => {
+        if (hits !== undefined && !hits.has(id)) return false;
+        if (ranks.length === 0 && attempt === undefined && stage === undefined) return true;
+        const row = index.row(id);
+        return (
+          (ranks.length === 0 || ranks.includes(row.rank)) &&
+          (attempt === undefined || row.attempt === attempt) &&
+          (stage === undefined || stageAt(enteredOf(state, row.attempt, row.rank), row.at) === stage)
+        );
+      },
+      level,
+      folds,
+      open,
+      always,
+    }),
+  );
+}
+
+/** Lines that a finding quotes. */
+function quotesOf(index: LogIndex, state: RunState): ReadonlySet<number> {
+  return new Set(
+    state.attempts.flatMap(({ attempt, finding }) =>
+      (finding?.quotes ?? []).flatMap(({ rank, line, log }) => {
+        const id = log === undefined ? index.idOf({ attempt, rank }, line) : undefined;
+        return id === undefined ? [] : [id];
+      }),
+    ),
+  );
+}
+
+function foldAt(index: LogIndex, view: LogView, id: number): LogRow['fold'] {
+  const { folds } = index;
+  const fold = index.foldOf(id);
+  const open = view.open.has(fold);
+  if (fold === 0 || (open ? folds.firstOf(fold) !== id : view.closedOver(id) === 0)) return undefined;
+  const lines = open ? folds.linesOf(fold) : view.linesIn(fold);
+  const kind = folds.kindOf(fold);
+  const count = kind === 'frames' ? folds.framesOf(fold) : lines - 1;
+  return lines < 2 ? undefined : { place: firstLine(index, fold), kind, count, open };
+}
+
+function firstLine(index: LogIndex, fold: number): LogPlace {
+  const { attempt, rank, line } = index.row(index.folds.firstOf(fold));
+  return { attempt, rank, line };
+}
+
+/** How much of a line is stamp, process and rank; an engine's note behind it does not count. */
+function prefixOf(text: string): number {
+  const message = messageOf(text);
+  return message !== '' && text.endsWith(message) ? text.length - message.length : 0;
 }
 
 function indexOf(journal: Journal, run: string): LogIndex {
@@ -86,32 +209,6 @@ function indexOf(journal: Journal, run: string): LogIndex {
   const oldest = indexes.keys().next().value;
   if (indexes.size > KEPT && oldest !== undefined) indexes.delete(oldest);
   return index;
-}
-
-async function filtered(index: LogIndex, state: RunState, query: LogQuery): Promise<readonly number[]> {
-  const { ranks, attempt, stage, q } = query;
-  if (ranks.length === 0 && attempt === undefined && stage === undefined && q === '') return index.all();
-  const hits = q === '' ? undefined : await index.search(q);
-  return index.all().filter((id) => {
-    if (hits !== undefined && !hits.has(id)) return false;
-    const row = index.row(id);
-    return (
-      (ranks.length === 0 || ranks.includes(row.rank)) &&
-      (attempt === undefined || row.attempt === attempt) &&
-      (stage === undefined || stageAt(enteredOf(state, row.attempt, row.rank), row.at) === stage)
-    );
-  });
-}
-
-function firstOf(index: LogIndex, found: readonly number[], { from, count, around }: LogQuery): number {
-  if (around !== undefined) {
-    const at = found.findIndex((id) => {
-      const row = index.row(id);
-      return row.attempt === around.attempt && row.rank === around.rank && row.line === around.line;
-    });
-    if (at !== -1) return at;
-  }
-  return Math.max(0, Math.min(from ?? found.length - count, found.length));
 }
 
 function enteredOf(state: RunState, attempt: number, rank: number): Readonly<Partial<Record<Stage, string>>> {

@@ -18,6 +18,8 @@ const ALL: LogQuery = {
   stage: undefined,
   level: undefined,
   q: '',
+  fold: false,
+  open: [],
 };
 
 function state(run: string): RunState {

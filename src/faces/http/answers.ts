@@ -42,6 +42,12 @@ const logLine = {
   text: z.string(),
 };
 
+const logPlace = z.strictObject({
+  attempt: z.number().int(),
+  rank: z.number().int(),
+  line: z.number().int(),
+});
+
 const runRow = z.strictObject({
   run: z.string(),
   operation: z.string(),
@@ -124,15 +130,26 @@ export const answers = {
   }),
   events: z.array(eventSchema),
   logs: z.strictObject({
-    total: z.number().int(),
+    total: z.number().int().describe('rows under the filter'),
+    lines: z.number().int().describe('lines under the filter: more than rows where some are folded away'),
     from: z.number().int(),
     rows: z.array(
       z.strictObject({
         ...logLine,
         attempt: z.number().int(),
         level: z.enum(['error', 'warning', '']),
+        prefix: z.number().int().describe('characters of the text that are the stamp and rank of the engine'),
+        fold: z
+          .strictObject({
+            place: logPlace,
+            kind: z.enum(['bar', 'line', 'frames']),
+            count: z.number().int().describe('earlier lines, or frames of a traceback'),
+            open: z.boolean(),
+          })
+          .optional(),
       }),
     ),
+    opened: logPlace.optional().describe('the fold that was opened for the line that was asked for'),
     warnings: z.number().int(),
     errors: z.number().int(),
   }),

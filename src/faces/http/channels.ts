@@ -69,6 +69,8 @@ const TAIL = {
   stage: undefined,
   level: undefined,
   q: '',
+  fold: true,
+  open: [],
 } as const;
 
 /** Looks for something new so often, while the stream is open; the same as before is nothing new. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { STAGES } from '../../domain/finding.ts';
 import { nowLine } from '../../domain/now-line.ts';
 import type { RunState } from '../../domain/run-state.ts';
-import { logWindow } from '../../operations/log-window.ts';
+import { type LogPlace, logWindow } from '../../operations/log-window.ts';
 import { answers } from './answers.ts';
 import { type Call, noBody, nothing, type Route, route } from './call.ts';
 import { CHANNELS, channelsOf } from './channels.ts';
@@ -22,6 +22,13 @@ const whole = z
   .string()
   .regex(/^\d{1,9}$/, 'must be a whole number')
   .transform(Number);
+const place = z.string().regex(/^\d{1,4}-\d{1,4}-\d{1,9}$/, 'must be ATTEMPT-RANK-LINE');
+const places = z
+  .string()
+  .regex(
+    /^\d{1,4}-\d{1,4}-\d{1,9}(,\d{1,4}-\d{1,4}-\d{1,9}){0,199}$/,
+    'must be ATTEMPT-RANK-LINE, 200 at most',
+  );
 const seq = whole.optional().describe('events after this one');
 
 /** The runs: their list, states, events and logs, and how one is ended. */
@@ -121,11 +128,11 @@ export function runRoutes(): readonly Route[] {
         query: z.strictObject({
           from: whole.optional().describe('first row; the tail if left out'),
           count: whole.optional().describe('how many rows; 500 if left out, 5000 at most'),
-          around: z
-            .string()
-            .regex(/^\d{1,4}-\d{1,4}-\d{1,9}$/, 'must be ATTEMPT-RANK-LINE')
+          around: place
             .optional()
-            .describe('ATTEMPT-RANK-LINE: the window begins with that row'),
+            .describe(
+              'ATTEMPT-RANK-LINE: the window begins with that line, and a fold that it is in is opened',
+            ),
           ranks: z
             .string()
             .regex(/^\d{1,4}(,\d{1,4})*$/, 'must be ranks')
@@ -135,6 +142,15 @@ export function runRoutes(): readonly Route[] {
           stage: z.enum(STAGES).optional().describe('one stage only'),
           level: z.enum(['error', 'warning']).optional().describe('lines of this level only'),
           q: z.string().max(200).optional().describe('text that the line holds'),
+          fold: z
+            .enum(['yes', 'no'])
+            .optional()
+            .describe(
+              'yes: lines of one shape are one row, the latest; nothing that is searched for is folded',
+            ),
+          open: places
+            .optional()
+            .describe('ATTEMPT-RANK-LINE, with commas: folds that lie open, by a line in each'),
         }),
         body: noBody,
         answers: { 200: { about: 'the window', schema: answers.logs } },
@@ -144,12 +160,14 @@ export function runRoutes(): readonly Route[] {
         const window = await logWindow(call.world, state, {
           from: query.from,
           count: Math.min(query.count ?? 500, MOST_ROWS),
-          around: placeOf(query.around),
+          around: placesOf(query.around)[0],
           ranks: query.ranks?.split(',').map(Number) ?? [],
           attempt: query.attempt,
           stage: query.stage,
           level: query.level,
           q: query.q ?? '',
+          fold: query.fold === 'yes',
+          open: placesOf(query.open),
         });
         return { status: 200, body: window };
       },
@@ -181,11 +199,11 @@ export function runRoutes(): readonly Route[] {
   ];
 }
 
-function placeOf(text: string | undefined) {
-  const [attempt, rank, line] = (text ?? '').split('-').map(Number);
-  return attempt === undefined || rank === undefined || line === undefined
-    ? undefined
-    : { attempt, rank, line };
+function placesOf(text: string | undefined): readonly LogPlace[] {
+  return (text ?? '').split(',').flatMap((one) => {
+    const [attempt, rank, line] = one.split('-').map(Number);
+    return attempt === undefined || rank === undefined || line === undefined ? [] : [{ attempt, rank, line }];
+  });
 }
 
 async function stateOf({ desk }: Call, run: string): Promise<RunState> {

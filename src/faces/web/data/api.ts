@@ -28,16 +28,39 @@ export type LogRow = {
   readonly stage: string;
   readonly level: 'error' | 'warning' | '';
   readonly text: string;
+  /** So many characters of it are the engine's stamp and rank. */
+  readonly prefix: number;
+  /** On the row of a closed fold, whose latest line it is, and on the first row of an open one. */
+  readonly fold?: LogFold;
 };
+
+export type LogFold = {
+  readonly place: LogPlace;
+  readonly kind: 'bar' | 'line' | 'frames';
+  readonly count: number;
+  readonly open: boolean;
+};
+
+/** One line of a run. */
+export type LogPlace = { readonly attempt: number; readonly rank: number; readonly line: number };
+
+/** A place as addresses and queries write it: "1-0-1204". */
+export function placeText({ attempt, rank, line }: LogPlace): string {
+  return `${attempt}-${rank}-${line}`;
+}
 
 /** One window of a run's merged log under a filter. */
 export type LogWindow = {
   /** Rows under the filter. */
   readonly total: number;
+  /** Lines under it, those that are folded away too. */
+  readonly lines: number;
   readonly from: number;
   readonly rows: readonly LogRow[];
   readonly warnings: number;
   readonly errors: number;
+  /** The fold that was opened, since the line that was asked for is in it. */
+  readonly opened?: LogPlace;
 };
 
 export type LogQuery = {
@@ -47,6 +70,8 @@ export type LogQuery = {
   readonly count: number;
   /** ATTEMPT-RANK-LINE: the window that begins with that row. */
   readonly around?: string;
+  /** Folds that lie open, as ATTEMPT-RANK-LINE. */
+  readonly open: readonly string[];
   readonly ranks: readonly number[];
   readonly stage: string | undefined;
   readonly attempt: number | undefined;
@@ -85,7 +110,8 @@ export async function getEvents(run: string): Promise<readonly Event[]> {
 }
 
 export async function getLog(query: LogQuery): Promise<LogWindow> {
-  const params = new URLSearchParams({ count: String(query.count) });
+  const params = new URLSearchParams({ count: String(query.count), fold: 'yes' });
+  if (query.open.length > 0) params.set('open', query.open.join(','));
   if (query.from !== undefined) params.set('from', String(query.from));
   if (query.around !== undefined) params.set('around', query.around);
   if (query.ranks.length > 0) params.set('ranks', query.ranks.join(','));

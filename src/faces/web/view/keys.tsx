@@ -11,7 +11,9 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['r', 'choose a run'],
   ['m', 'cluster full or compact'],
   ['d', 'dark or light'],
+  ['t', "lines with the engine's own stamp"],
   ['w', 'log at full height'],
+  ['↑ ↓, Enter', 'in the log: choose a line, open or close its fold'],
   ['Space, ← →', 'replay: play, one event'],
   ['Esc', 'close, clear, back to live'],
 ];

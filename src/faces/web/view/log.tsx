@@ -1,12 +1,22 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { STAGE_WORDS } from '../../../domain/run-words.ts';
-import { thousands } from '../../../domain/units.ts';
+import { clock, thousands } from '../../../domain/units.ts';
+import { placeText } from '../data/api.ts';
 import type { Page, PageStore } from '../data/page.ts';
 import { COLUMNS } from '../picture/timeline.ts';
 import { LogPool, type PoolNews } from './log-pool.ts';
+import { foldWords } from './log-row.ts';
 
-const NOTHING: PoolNews = { total: 0, warnings: 0, errors: 0, following: true, unread: 0 };
+const NOTHING: PoolNews = {
+  total: 0,
+  lines: 0,
+  warnings: 0,
+  errors: 0,
+  following: true,
+  unread: 0,
+  selected: undefined,
+};
 
 /** All ranks' lines as one log: filtered and searched by the server, never held whole here. */
 export function Log({ page, store }: { readonly page: Page; readonly store: PageStore }): JSX.Element {
@@ -15,6 +25,7 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
   const pool = useRef<LogPool | undefined>(undefined);
   const [news, setNews] = useState(NOTHING);
   const [tall, setTall] = useState(false);
+  const [raw, setRaw] = useState(false);
   const { address, shown } = page;
   const ranks = [
     ...new Map(shown.attempts.flatMap((attempt) => attempt.ranks).map((rank) => [rank.rank, rank])).values(),
@@ -25,11 +36,24 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
     const made = new LogPool(box.current, inner.current, setNews);
     pool.current = made;
     const reveal = (event: Event): void => {
-      if (event instanceof CustomEvent)
-        void made.reveal(event.detail.attempt, event.detail.rank, event.detail.line);
+      if (event instanceof CustomEvent) void made.reveal(placeText(event.detail));
       box.current?.focus();
     };
+    const { current } = box;
+    const copy = (event: ClipboardEvent): void => {
+      const chosen = getSelection();
+      if (chosen === null || chosen.isCollapsed || event.clipboardData === null) return;
+      event.clipboardData.setData(
+        'text/plain',
+        made.rawOf((row) => chosen.containsNode(row, true)),
+      );
+      event.preventDefault();
+    };
     addEventListener('show-line', reveal);
+    // The box goes when this does, and these with it.
+    current.addEventListener('copy', copy);
+    current.addEventListener('click', (event) => onPress(event, made));
+    current.addEventListener('keydown', (event) => onKey(event, made));
     return () => removeEventListener('show-line', reveal);
   }, []);
   useEffect(() => {
@@ -43,10 +67,9 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
         level: address.level,
         q: address.q,
       },
-      Date.parse(shown.startedAt ?? '') || 0,
-      quotesOf(page),
+      { started: Date.parse(shown.startedAt ?? '') || 0, quoted: quotesOf(page), raw },
     );
-  }, [shown.run, address, shown.attempts]);
+  }, [shown.run, address, shown.attempts, raw]);
   useEffect(() => {
     if (page.logEnd) pool.current?.grew(page.logEnd);
   }, [page.logEnd]);
@@ -115,9 +138,18 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
           onInput={({ currentTarget }) => store.refine({ q: currentTarget.value })}
         />
         <span class="spacer" />
-        <span class="small quiet count">{thousands(news.total)} lines</span>
-        <button type="button" class="chip" onClick={() => pool.current?.follow()}>
+        <span class="small quiet count">{thousands(news.lines)} lines</span>
+        <button type="button" class="chip follow" onClick={() => pool.current?.follow()}>
           {news.following ? 'following ↓' : `▾ ${thousands(news.unread)} new`}
+        </button>
+        <button
+          type="button"
+          class="chip raw"
+          aria-pressed={raw}
+          title="Lines with the engine's own stamp and rank (t)"
+          onClick={() => setRaw(!raw)}
+        >
+          raw
         </button>
         <button type="button" class="chip wide" aria-pressed={tall} onClick={() => setTall(!tall)}>
           full height
@@ -139,8 +171,38 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
           </p>
         )}
       </section>
+      {news.selected && (
+        <div class="line-whole" aria-live="polite">
+          <p class="small quiet">
+            rank {news.selected.rank} · {news.selected.node} · line {thousands(news.selected.line)} ·{' '}
+            {clock(new Date(news.selected.at).toISOString())}
+            {news.selected.fold &&
+              ` · ${foldWords(news.selected.fold)}, Enter ${news.selected.fold.open ? 'closes' : 'opens'} it`}
+          </p>
+          <code>{news.selected.text}</code>
+        </div>
+      )}
     </section>
   );
+}
+
+/** A press on the words of a fold opens or closes it; one on a line chooses it. */
+function onPress({ target }: Event, pool: LogPool): void {
+  if (!(target instanceof Element)) return;
+  const place = target.closest<HTMLElement>('.row')?.dataset['place'];
+  if (place === undefined) return;
+  pool.choose(place);
+  if (target.closest('.f button')) pool.toggle(place);
+}
+
+/** Keys of the box: arrows choose a line, Enter opens or closes its fold. */
+function onKey(event: KeyboardEvent, pool: LogPool): void {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+  if (event.key === 'ArrowDown') pool.choose(1);
+  else if (event.key === 'ArrowUp') pool.choose(-1);
+  else if (event.key === 'Enter') pool.toggle();
+  else return;
+  event.preventDefault();
 }
 
 function toggled(chosen: readonly number[], rank: number, all: readonly number[]): readonly number[] {

@@ -1,0 +1,143 @@
+import { resolve } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { EventBody } from '../../src/domain/event.ts';
+import { openRig, type Rig, started } from '../faces/http/rig.ts';
+import { openBrowser, openPage, seriousFaults, shot } from './browser.ts';
+
+const PAGE = resolve(process.env['FIRSTLIGHT_DIST'] ?? 'dist', 'faces', 'web');
+const BEGAN = Date.parse('2026-11-29T10:00:00Z');
+
+const rankStarted = (rank: number): EventBody => ({
+  type: 'rank-started',
+  attempt: 1,
+  node: `spark-${rank}`,
+  rank,
+  role: rank === 0 ? 'head' : 'worker',
+  engine: 'sglang',
+  name: `r${rank}`,
+  log: '',
+  followed: true,
+});
+
+const stamp = '[2026-11-29 10:00:14 TP0] ';
+const shards = (percent: number): string =>
+  `Loading safetensors checkpoint shards: ${percent}% Completed | ${percent / 4}/25 [00:13<00:11, 2.87s/it]`;
+const words = (of: number): string => [...String(of)].map((digit) => 'abcdefghij'[Number(digit)]).join('');
+
+/** A log with a bar of 26 lines, a traceback, and so much around them that it scrolls. */
+const LINES: readonly string[] = [
+  ...Array.from({ length: 60 }, (_, of) => `${stamp}module ${words(of)} is ready`),
+  ...Array.from({ length: 26 }, (_, of) => shards(of * 4)),
+  `${stamp}WARNING: few pages are left, 12`,
+  ...Array.from({ length: 60 }, (_, of) => `${stamp}layer ${words(of)} is ready`),
+  'Traceback (most recent call last):',
+  '  File "/opt/app/run.py", line 6, in <module>',
+  '    begin(model)',
+  '  File "/opt/app/begin.py", line 17, in begin',
+  '    raise ValueError(model)',
+  'ValueError: no such model',
+];
+
+describe('the log of the dashboard', () => {
+  let browser: Browser;
+  let rig: Rig;
+  let run: string;
+  beforeAll(async () => {
+    browser = await openBrowser();
+    rig = await openRig({ page: PAGE });
+    run = rig.journal.newRun();
+    rig.journal.append(run, started);
+    for (const rank of [0, 1]) rig.journal.append(run, rankStarted(rank));
+    append(0, LINES);
+  });
+  afterAll(async () => {
+    await browser.close();
+    await rig.close();
+  });
+
+  let told = 0;
+  const append = (rank: number, lines: readonly string[]): void =>
+    rig.journal.appendLog(
+      run,
+      1,
+      rank,
+      lines.map((text) => ({ at: BEGAN + told++, text })),
+    );
+  const open = async (query = ''): Promise<Page> => {
+    const token = rig.addresses.write ?? rig.addresses.read;
+    const { page } = await openPage(browser, new URL(`/?token=${token}`, rig.addresses.base).href);
+    await page.goto(new URL(`/run/${run}${query}`, rig.addresses.base).href);
+    await page.locator('.row').first().waitFor();
+    return page;
+  };
+  const texts = (page: Page): Promise<readonly string[]> =>
+    page.locator('.row:not([hidden]) .x').allTextContents();
+
+  it('folds bars and tracebacks, opens them by a click and by Enter, and closes them again', async () => {
+    const page = await open();
+    const frames = page.getByRole('button', { name: '▸ 2 frames' });
+    await frames.waitFor();
+    await page.getByText(`${LINES.length} lines`).waitFor();
+    expect(await texts(page)).toContain('ValueError: no such model');
+    await shot(page, '20-log-traceback');
+    await frames.click();
+    await page.getByText('raise ValueError(model)').first().waitFor();
+    await page.getByRole('button', { name: '▾ 2 frames' }).click();
+    await frames.waitFor();
+
+    await page.locator('.log-box').evaluate((box) => {
+      box.scrollTop = 50 * 19;
+    });
+    const bar = page.getByRole('button', { name: '▸ 25 earlier of this bar' });
+    await bar.waitFor();
+    expect(await texts(page)).toContain(shards(100));
+    await shot(page, '21-log-bar');
+    await page.getByText('module fj is ready').click();
+    await page.locator('.row.selected').waitFor();
+    await page.locator('.log-box').press('ArrowDown');
+    await page.getByText(/25 earlier of this bar, Enter opens it/).waitFor();
+    await page.locator('.log-box').press('Enter');
+    await page.getByText(shards(4)).first().waitFor();
+    expect(await texts(page)).toContain(shards(0));
+    await page.locator('.log-box').press('Enter');
+    await expect.poll(async () => (await texts(page)).includes(shards(4))).toBe(false);
+    expect(await seriousFaults(page)).toEqual([]);
+    await page.close();
+  });
+
+  it('a line that is gone to is opened to, and what is searched for is in no fold', async () => {
+    const page = await open('?q=shards');
+    await expect.poll(() => texts(page)).toContain(shards(4));
+    await page.goto(new URL(`/run/${run}`, rig.addresses.base).href);
+    await page.locator('.row').first().waitFor();
+    await page.evaluate(() =>
+      dispatchEvent(new CustomEvent('show-line', { detail: { attempt: 1, rank: 0, line: 73 } })),
+    );
+    await page.locator('.row.shown').waitFor();
+    expect(await page.locator('.row.shown .x').textContent()).toBe(shards(48));
+    await page.getByRole('button', { name: '▾ 25 earlier of this bar' }).waitFor({ state: 'attached' });
+    await page.close();
+  });
+
+  it("shows lines without the engine's stamp until somebody wants it, and copies them as they are", async () => {
+    const page = await open();
+    await page.getByText('layer fj is ready').waitFor();
+    expect((await texts(page)).some((text) => text.startsWith(stamp))).toBe(false);
+    const copied = await page.evaluate(() => {
+      const row = [...document.querySelectorAll('.row')].find((one) => one.textContent?.includes('layer fj'));
+      if (row === undefined) return '';
+      getSelection()?.selectAllChildren(row);
+      const data = new DataTransfer();
+      row.dispatchEvent(new ClipboardEvent('copy', { clipboardData: data, bubbles: true, cancelable: true }));
+      return data.getData('text/plain');
+    });
+    expect(copied).toBe(`${stamp}layer fj is ready`);
+    await page.locator('h1').click();
+    await page.keyboard.press('t');
+    await page.getByText(`${stamp}layer fj is ready`).waitFor();
+    await page.getByRole('button', { name: 'raw', pressed: true }).click();
+    await expect.poll(() => texts(page)).toContain('layer fj is ready');
+    await page.close();
+  });
+});
