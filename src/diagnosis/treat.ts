@@ -57,6 +57,9 @@ export function proved(
     (rank) => quoted.size === 0 || quoted.has(rank.rank) || rank.rank === finding.rank,
   );
   const through = concerned.every((rank) => STAGES.indexOf(rank.stage) > past);
-  const serves = evidence.ranks.some((rank) => rank.role === 'head' && rank.stage === 'serving');
+  // What was found while it served is proved by answers, which whoever asks tells.
+  const serves =
+    finding.stage !== 'serving' &&
+    evidence.ranks.some((rank) => rank.role === 'head' && rank.stage === 'serving');
   return concerned.length > 0 && (through || serves) ? 'proved' : 'open';
 }

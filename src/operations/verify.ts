@@ -4,22 +4,28 @@ import type { Recipe } from '../domain/recipe.ts';
 import { httpFrom } from '../remote/http.ts';
 import { apiOf, authorization } from './api.ts';
 import { type ChatResult, chatWith } from './chat-stream.ts';
+import { offerTool } from './offer-tool.ts';
 import type { World } from './world.ts';
 
-export type Verified =
+export type Verified = {
+  /** Answers that may show a parser which does not fit the model, as the chat API has them. */
+  readonly said: readonly string[];
+} & (
   | { readonly kind: 'proved'; readonly chat: ChatResult; readonly speed: ChatResult }
   | {
       readonly kind: 'failed';
       readonly step: 'models' | 'answer' | 'speed';
       readonly why: string;
       readonly text: string;
-    };
+    }
+);
 
 /**
  * The proof: the model is named, a real question is answered as expected with its reasoning told apart, and a
- * single stream is timed by the server's own usage. Nothing is believed from a port or a 200 alone.
+ * single stream is timed by the server's own usage. Nothing is believed from a port or a 200 alone. With
+ * `tools`, a tool is offered too.
  */
-export async function verify(world: World, recipe: Recipe, head: Service): Promise<Verified> {
+export async function verify(world: World, recipe: Recipe, head: Service, tools: boolean): Promise<Verified> {
   const api = apiOf(world, recipe, head);
   const models = await httpFrom(api.host, {
     address: api.address,
@@ -49,18 +55,22 @@ export async function verify(world: World, recipe: Recipe, head: Service): Promi
       chat.answer.trim() === ''
         ? 'the answer is empty; all tokens went into the reasoning'
         : 'the answer is not the expected one';
-    return failed(
-      'answer',
-      why,
-      `expected "${recipe.check.expect}", got: ${(chat.answer || chat.reasoning).slice(0, 300)}`,
-    );
+    const text = `expected "${recipe.check.expect}", got: ${(chat.answer || chat.reasoning).slice(0, 300)}`;
+    return { ...failed('answer', why, text), said: [asAnswer(chat)] };
   }
   const speed = await chatWith(world, api, {
     prompt: 'Count from 1 to 40, in words, separated by commas.',
     maxTokens: withinContext(recipe, SPEED_TOKENS),
   });
   if (speed.kind === 'failed') return failed('speed', 'the timed question got no answer', speed.why);
-  return { kind: 'proved', chat, speed };
+  const call = tools ? await offerTool(world, api) : undefined;
+  return { kind: 'proved', chat, speed, said: call === undefined ? [] : [call] };
+}
+
+/** A streamed answer as the API would have given it whole. */
+function asAnswer({ answer, reasoning, finish }: ChatResult): string {
+  const message = { role: 'assistant', content: answer === '' ? null : answer, reasoning };
+  return JSON.stringify({ choices: [{ message, finish_reason: finish }] });
 }
 
 /** Reasoning and answer of the check question. */
@@ -73,7 +83,7 @@ function withinContext({ context }: Recipe, tokens: number): number {
 }
 
 function failed(step: 'models' | 'answer' | 'speed', why: string, text: string): Verified {
-  return { kind: 'failed', step, why, text };
+  return { kind: 'failed', step, why, text, said: [] };
 }
 
 /** Ids in an answer of /v1/models; none where it is not JSON: a proxy's page, or another program behind the port. */

@@ -245,6 +245,16 @@ describe('a treatment', () => {
     expect(proved(before, evidenceOf({ engine: 'sglang', logs, silence: 1000 }))).toBe('proved');
   });
 
+  it('waits for an answer where it failed while it served', () => {
+    const ready = '[2026-11-29 10:00:30] The server is fired up and ready to roll!';
+    const dummy =
+      '[2026-11-29 10:00:30] Dummy health check server started in background thread at 127.0.0.1:30000';
+    const logs = { head: log(0, [begins(0), ready]), worker: log(1, [begins(1), dummy]) };
+    const seen = evidenceOf({ engine: 'sglang', logs, silence: 1000 });
+    expect(proved(before, seen)).toBe('proved');
+    expect(proved({ ...before, finding: { ...finding, stage: 'serving' } }, seen)).toBe('open');
+  });
+
   it('failed when the same cause is found on the same node', () => {
     expect(proved(before, failedOnce)).toBe('failed');
   });

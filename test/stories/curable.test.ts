@@ -39,8 +39,6 @@ const WITHOUT: Readonly<Record<string, string>> = {
   'jit-cache-shared-between-nodes': NOT_YET,
   'attention-backend-unsupported': NOT_YET,
   'experimental-kernel-crash': NOT_YET,
-  // Family K
-  'tool-parser-mismatch': NOT_YET,
 };
 
 /** Causes that a remedy exists for, each with its remedies. */

@@ -22,7 +22,9 @@ const EDITS: Readonly<Record<string, string>> = {
   'hub-limits': 'HF_HUB_OFFLINE',
   'read-only-cache': 'VLLM_CACHE_ROOT',
   'strange-reasoning': 'serve.reasoning',
+  thoughtless: 'serve.reasoning',
   'tools-without-parser': 'serve.tools',
+  'strange-tools': 'serve.tools',
   'late-kernel': 'VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS',
 };
 

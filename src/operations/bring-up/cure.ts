@@ -36,10 +36,12 @@ export async function cure(
   const { world, recorder, nodes, treat = chooseRemedy } = up;
   const { attempt, engine, tried } = failed;
   const after = await look(world, nodes, evidence.recipe, { sinceSeconds: sinceLaunch(evidence) });
-  const whole: Evidence = { ...evidence, after, side: logsAfterwards(after) };
+  const side = [...(evidence.side ?? []), ...logsAfterwards(after)];
+  const whole: Evidence = { ...evidence, after, side };
   const finding = diagnose(whole, { final: true });
   recorder.emit({ type: 'finding', attempt, ...finding });
-  await stopAttempt(up, attempt, services, 'one rank ended, so all are stopped');
+  const one = evidence.ranks.some(({ ended }) => ended !== undefined);
+  await stopAttempt(up, attempt, services, `${one ? 'one rank ended' : finding.title}, so all are stopped`);
   await awaitMemory(world, recorder, memoryTargets(services, evidence.before, after));
 
   // No other engine, and no edit of the recipe, brings a host back.

@@ -1,7 +1,7 @@
 import { hostAway, lostHost } from '../../diagnosis/host-away.ts';
 import { linkDown } from '../../diagnosis/link-down.ts';
 import { restarted } from '../../diagnosis/restarted.ts';
-import { proved } from '../../diagnosis/treat.ts';
+import { treat as chooseRemedy, proved } from '../../diagnosis/treat.ts';
 import type { Evidence } from '../../domain/evidence.ts';
 import type { NodeFacts } from '../../domain/facts.ts';
 import type { Finding } from '../../domain/finding.ts';
@@ -13,8 +13,10 @@ import type { RunEnd } from '../in-run.ts';
 import { look } from '../look.ts';
 import { measureMemory } from '../measure-memory.ts';
 import { networkInUse } from '../network-in-use.ts';
+import { namesToolParser } from '../offer-tool.ts';
 import { type Verified, verify } from '../verify.ts';
 import { cure } from './cure.ts';
+import { type Misread, misreadAnswer } from './misread-answer.ts';
 import { type BringUp, ended, type Move, notServing, type Progress } from './progress.ts';
 import { tellFinding } from './tell-finding.ts';
 import { tellRemedy } from './tell-remedy.ts';
@@ -36,6 +38,9 @@ export async function prove(up: BringUp, progress: Progress, launched: Launched)
   let { pending } = progress;
   const head = services.find((service) => service.rank === 0);
   if (head === undefined) throw new Error('a job without a head');
+  // Calls of tools are tried where somebody named a parser, and where a remedy is to be proved by one.
+  const tools =
+    namesToolParser(plan.recipe, plan.engine) || pending?.finding.cause.startsWith('tool-parser') === true;
   const followed = await followAttempt(
     world,
     recorder,
@@ -45,7 +50,7 @@ export async function prove(up: BringUp, progress: Progress, launched: Launched)
       recipe: plan.recipe,
       services,
       before: facts,
-      verify: () => verify(world, plan.recipe, head),
+      verify: () => verify(world, plan.recipe, head, tools),
     },
     judge,
   );
@@ -66,8 +71,16 @@ export async function prove(up: BringUp, progress: Progress, launched: Launched)
     const after = await look(world, up.nodes, plan.recipe);
     const seen = { ...followed.evidence, after };
     const lost = restarted(seen, true) ?? hostAway(seen, true) ?? linkDown(seen, true);
-    return ended(lost === undefined ? unanswered(up, attempt, head.node, proof) : gone(up, attempt, lost));
+    const misread = lost === undefined ? misreadAnswer(followed.evidence, proof) : undefined;
+    const cured = misread === undefined ? undefined : await cureMisread(misread);
+    if (cured !== undefined) return cured;
+    const found = lost ?? misread?.finding;
+    return ended(found === undefined ? unanswered(up, attempt, head.node, proof) : gone(up, attempt, found));
   }
+  const misread = misreadAnswer(followed.evidence, proof);
+  const cured = misread === undefined ? undefined : await cureMisread(misread);
+  if (cured !== undefined) return cured;
+  if (misread !== undefined) tellMisread(misread.finding);
   judge(followed.evidence);
   if (pending !== undefined) tellRemedy(recorder, 'remedy-proved', pending, 'it serves');
   tellServing(up, progress, launched, { head, proof, evidence: followed.evidence });
@@ -83,6 +96,25 @@ export async function prove(up: BringUp, progress: Progress, launched: Launched)
     ),
   );
   return ended({ outcome: 'serving', why: `${recipe} answers on ${head.node}`, exit: 0 });
+
+  /** Where something is left to be done about a parser; ranks that served before are left alone. */
+  async function cureMisread({ evidence, finding }: Misread): Promise<Move | undefined> {
+    const { treat = chooseRemedy } = up;
+    const { engine, tried } = progress;
+    const left = treat({ recipe: plan.recipe, finding, facts, evidence, tried, engine });
+    return left === undefined || launched.served
+      ? undefined
+      : cure(up, { ...progress, pending }, services, evidence);
+  }
+
+  /** It answers, and a parser that nothing is left for does not fit. */
+  function tellMisread({ cause, node, title, advice }: Finding): void {
+    if (pending?.finding.cause === cause) {
+      tellRemedy(recorder, 'remedy-failed', pending, 'the same cause again');
+      pending = undefined;
+    }
+    recorder.emit({ type: 'note', level: 'warning', node, text: sentences(title, advice[0]) });
+  }
 
   /** Called whenever a rank moved on: a remedy is proved when its stage is passed without its evidence. */
   function judge(evidence: Evidence): void {
