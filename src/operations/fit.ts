@@ -63,6 +63,13 @@ function offline(input: Input, path: string): FitInput {
   if (input.engine === undefined)
     throw new UserError('bad-input', '--model needs --engine', 'Add --engine vllm or --engine sglang.');
   const { settings, data } = readSettings(input.set);
+  const { memory, available } = input;
+  if (memory !== undefined && available !== undefined && available > 1.05 * memory)
+    throw new UserError(
+      'bad-input',
+      `--available ${gib(available)} is more than --memory ${gib(memory)}`,
+      'Both are of one GPU, or of one node with --unified; what is free is a part of what there is.',
+    );
   return {
     model: modelAt(path, input.index),
     engine: input.engine,
@@ -73,7 +80,7 @@ function offline(input: Input, path: string): FitInput {
       expert: input.expert ?? 1,
       data: data ?? 1,
     },
-    memory: { unified: input.unified, totalBytes: input.memory, availableBytes: input.available },
+    memory: { unified: input.unified, totalBytes: memory, availableBytes: available },
     context: input.context,
     sequences: input.sequences,
     settings,

@@ -9,6 +9,12 @@ const ids = z
   .meta({ value: 'ID,…' });
 const runId = z.string().optional().describe('run number; the latest if left out').meta({ positional: true });
 
+/** What a GPU has: a figure of a few bytes is one whose unit was left out. */
+const amount = size.refine(
+  (bytes) => bytes >= 2 ** 20,
+  'is less than 1 MiB; write it with its unit, such as 121.69GiB',
+);
+
 /** Input of every operation: the CLI's flags, and later the HTTP and MCP schemas, come from these. */
 export const inputs = {
   init: z.strictObject({
@@ -55,12 +61,19 @@ export const inputs = {
     tensor: z.coerce.number().int().min(1).max(4096).optional().describe('tensor parallel size'),
     pipeline: z.coerce.number().int().min(1).max(4096).optional().describe('pipeline parallel size'),
     expert: z.coerce.number().int().min(1).max(4096).optional().describe('expert parallel size'),
-    memory: size
+    memory: amount
       .optional()
       .describe('memory of each GPU, of each node where it is unified')
       .meta({ value: 'SIZE' }),
     unified: z.boolean().default(false).describe('CPU and GPU share their memory, as on a DGX Spark'),
-    available: size.optional().describe('what of it is free before the start').meta({ value: 'SIZE' }),
+    available: size
+      .refine(
+        (bytes) => bytes === 0 || bytes >= 2 ** 20,
+        'is less than 1 MiB; write it with its unit, such as 110GiB',
+      )
+      .optional()
+      .describe('what of it is free before the start')
+      .meta({ value: 'SIZE' }),
     context: z.coerce
       .number()
       .int()

@@ -52,10 +52,14 @@ test('the engine’s own arguments count, and the recipe’s keys before them', 
 test('headers that a look brought go before the index', () => {
   const present = wholeModel();
   if (!present.present) throw new Error('it is there');
-  const tensors = known([{ name: 'model.embed_tokens.weight', bytes: 7 * GIB }]);
+  const norms = Array.from({ length: 94 }, (_, layer) => ({
+    name: `model.layers.${layer}.input_layernorm.weight`,
+    bytes: 8192,
+  }));
+  const tensors = known([{ name: 'model.embed_tokens.weight', bytes: 7 * GIB }, ...norms]);
   const facts = [spark('a', { model: known({ ...present, tensors }) }), spark('b', { model })];
   const input = fitInputOf({ nodes: sparkNodes, facts, recipe: sparkRecipe(), engine: 'sglang' });
-  expect(input.model.fileBytes).toBe(7 * GIB);
+  expect(input.model.fileBytes).toBe(7 * GIB + norms.length * 8192);
   const without = known({ ...present, tensors: unknown('a shard is cut') });
   const again = fitInputOf({
     nodes: sparkNodes,

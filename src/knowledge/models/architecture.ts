@@ -66,6 +66,8 @@ export type Linear = {
   readonly kernel: number;
   /** Bytes of one value of the recurrent state. */
   readonly stateBytes: number;
+  /** The output gate is a product of two narrow matrices instead of one whole one. */
+  readonly lowRankGate: boolean;
 };
 export type Mamba = {
   readonly heads: number;

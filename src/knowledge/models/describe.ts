@@ -1,4 +1,4 @@
-import { gib } from '../../domain/units.ts';
+import { gib, plural } from '../../domain/units.ts';
 import type { Architecture } from './architecture.ts';
 import { fieldsOf, type Json } from './fields.ts';
 import { parametersOf } from './parameters.ts';
@@ -65,35 +65,85 @@ export function describeModel(sources: ModelSources): ModelDescription {
     },
     architecture,
   );
-  const tensors = sources.tensors ?? [];
   const common = { name, architecture, scheme };
-  if (tensors.length > 0) {
-    const bytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
-    const groups = groupTensors(tensors, architecture?.layers.length);
-    return {
-      ...common,
-      groups,
-      rule: `${tensors.length} tensors by the headers of the files, ${gib(bytes)} in all`,
-      error: 0.01,
-      fileBytes: bytes,
-    };
-  }
+  const tensors = sources.tensors ?? [];
+  const headers = byHeaders(common, tensors);
+  if (headers !== undefined && 'rule' in headers) return headers;
+  // What the headers leave out is missing from the sizes of those files, too.
+  const found = headers === undefined || sources.total?.from !== 'files' ? sources.total : undefined;
   if (architecture === undefined)
     return notKnown(
       common,
-      sources.total?.bytes,
+      found?.bytes,
       'config.json does not say layers, widths and heads, so only the size of the files is known',
     );
-  const sized = calibrated(configGroups(architecture, scheme), scheme, sources.total, architecture.familiar);
+  const groups = configGroups(architecture, scheme);
+  const { total, left } = believed(found, sumOf(groups));
+  const sized = calibrated(groups, scheme, total, architecture.familiar);
   // A type whose conventions are not known here is believed where its arithmetic accounts for the files, and else not.
-  if (!architecture.familiar && (sources.total === undefined || sized.off > 0.05))
+  if (!architecture.familiar && (total === undefined || sized.off > 0.05))
     return notKnown(
       { ...common, architecture: undefined },
-      sources.total?.bytes,
-      `the model type "${architecture.type}" is not known here, and ${sources.total === undefined ? 'no files were seen' : 'the arithmetic of its config.json does not account for the files'}`,
+      found?.bytes,
+      `the model type "${architecture.type}" is not known here, and ${total === undefined ? 'no files were seen' : 'the arithmetic of its config.json does not account for the files'}`,
     );
-  const { off: _, ...parts } = sized;
-  return { ...common, ...parts };
+  const { off: _, rule, ...parts } = sized;
+  const said = headers?.left ?? left;
+  return { ...common, ...parts, rule: said === undefined ? rule : `${rule}; ${said}` };
+}
+
+/**
+ * The model by its tensors: as it is, or why they are not believed. A type that is not known here keeps its
+ * architecture only where the config's arithmetic accounts for the tensors.
+ */
+function byHeaders(
+  common: Pick<ModelDescription, 'name' | 'architecture' | 'scheme'>,
+  tensors: readonly Tensor[],
+): ModelDescription | { readonly left: string } | undefined {
+  if (tensors.length === 0) return undefined;
+  const { architecture, scheme } = common;
+  const layers = architecture?.layers.length;
+  const groups = groupTensors(tensors, layers);
+  const bytes = sumOf(groups);
+  const seen = new Set(groups.flatMap(({ place }) => (typeof place === 'number' ? [place] : []))).size;
+  if (layers !== undefined && seen < layers)
+    return {
+      left: `the files there hold ${seen} of ${plural(layers, 'layer')}, so their headers are not counted`,
+    };
+  const strange =
+    architecture !== undefined &&
+    !architecture.familiar &&
+    Math.abs(sumOf(configGroups(architecture, scheme)) / bytes - 1) > 0.05;
+  return {
+    ...common,
+    architecture: strange ? undefined : architecture,
+    groups,
+    rule:
+      `${tensors.length} tensors by the headers of the files, ${gib(bytes)} in all` +
+      (strange
+        ? `, which the arithmetic of config.json does not account for: the model type "${architecture.type}" is not known here`
+        : architecture === undefined
+          ? '; config.json does not say layers, widths and heads'
+          : ''),
+    error: 0.01,
+    fileBytes: bytes,
+  };
+}
+
+function sumOf(groups: readonly WeightGroup[]): number {
+  return groups.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/** No format keeps a model in a tenth of what the config's arithmetic makes: such files are not all of it. */
+function believed(
+  total: ModelSources['total'],
+  arithmetic: number,
+): { readonly total: ModelSources['total']; readonly left?: string } {
+  if (total === undefined || total.bytes >= 0.1 * arithmetic) return { total };
+  return {
+    total: undefined,
+    left: `${gib(total.bytes)} by ${TOTAL_WORDS[total.from]} is too little to be all of it, and not counted`,
+  };
 }
 
 /** Nothing but the size of the files: a bound, and no number. */

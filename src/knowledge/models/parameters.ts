@@ -70,15 +70,11 @@ function mixerParameters(
   ];
 }
 
-function linearParameters(
-  linear: Linear,
-  { hidden, type }: Architecture,
-  group: Make,
-): readonly ParameterGroup[] {
+function linearParameters(linear: Linear, { hidden }: Architecture, group: Make): readonly ParameterGroup[] {
   const keys = linear.keyHeads * linear.keyDim;
   const values = linear.valueHeads * linear.valueDim;
   // Kimi's linear attention has low-rank gates where the gated delta net has one full projection.
-  const gate = type.startsWith('kimi')
+  const gate = linear.lowRankGate
     ? 2 * (hidden * linear.valueDim + linear.valueDim * values)
     : hidden * values;
   return [
@@ -144,7 +140,7 @@ function feedParameters(model: Architecture, layer: Layer, group: Make): readonl
 /** A block for further tokens: one more layer of the last kind, and the projection that joins two tokens' states. */
 function mtpParameters(model: Architecture): readonly ParameterGroup[] {
   const { hidden, mtpLayers } = model;
-  if (mtpLayers === 0 || mtpLayers > 8) return [];
+  if (mtpLayers === 0) return [];
   const last = model.layers.findLast((layer) => layer.mixer === 'full') ?? model.layers.at(-1);
   if (last === undefined) return [];
   const layers: readonly Layer[] = model.type.startsWith('nemotron_h')

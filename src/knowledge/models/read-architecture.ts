@@ -6,6 +6,9 @@ import { layersOf } from './layers.ts';
 const FAMILIAR =
   /^(?:llama|mistral|mixtral|qwen2|qwen2_moe|qwen2_5_vl|qwen3|qwen3_moe|qwen3_next|qwen3_5|qwen3_5_moe|qwen3_vl|qwen3_vl_moe|deepseek_v2|deepseek_v3|deepseek_v32|deepseek_v4|deepseek_ref|kimi_k2|kimi_k25|kimi_linear|glm4|glm4_moe|glm4_moe_lite|glm_moe_dsa|minimax_m2|gpt_oss|gemma2|gemma3|gemma4|nemotron_h|laguna|muse_glimmer|phi3|olmo2|granite)(?:_text)?$/;
 
+/** Blocks for further tokens: published models have one to three. */
+const MOST_MTP = 8;
+
 /**
  * The architecture in a config.json; multimodal models keep the language model's values under `text_config` or
  * `llm_config`. Undefined where the values that every size needs are not there.
@@ -19,9 +22,16 @@ export function architectureOf(config: Json): Architecture | undefined {
   const heads = from.number('num_attention_heads', 'n_head');
   const vocab = from.number('vocab_size') ?? outer.number('vocab_size');
   if (!count || !hidden || !heads || !vocab || count > 2000) return undefined;
+  // Half a head is none: such a config is not one of a model.
+  const sizes = [count, hidden, heads, vocab, from.number('num_key_value_heads'), from.number('head_dim')];
+  if (sizes.some((size) => size !== undefined && !Number.isInteger(size))) return undefined;
   const type = (from.text('model_type') ?? outer.text('model_type') ?? '').toLowerCase();
   const latent = latentOf(from, count);
-  const linear = linearOf(from);
+  // Kimi K3 is a Kimi Linear whose experts work in half the width, and whose gates are whole.
+  const k3 = [from, outer].some((one) =>
+    one.list('architectures')?.some((name) => /^KimiK3/.test(String(name))),
+  );
+  const linear = linearOf(from, type.startsWith('kimi') && !k3);
   const mamba = mambaOf(from);
   const full = {
     heads,
@@ -29,7 +39,7 @@ export function architectureOf(config: Json): Architecture | undefined {
     headDim: headDim(from, hidden, heads),
   };
   const partial = from.number('partial_rotary_factor') ?? ropeNumber(from, 'partial_rotary_factor');
-  const layers = layersOf(from, Math.round(count));
+  const layers = layersOf(from, count);
   const global = {
     ...full,
     kvHeads: from.number('num_global_key_value_heads') || full.kvHeads,
@@ -50,17 +60,25 @@ export function architectureOf(config: Json): Architecture | undefined {
     mamba,
     denseWidth: from.number('intermediate_size', 'ffn_dim', 'n_inner') ?? denseGuess(from),
     matrices: type.startsWith('nemotron_h') ? 2 : 3,
-    experts: expertsOf(from, type),
+    experts: expertsOf(from, type, k3 ? hidden / 2 : undefined),
     vocab,
     tied: from.flag('tie_word_embeddings') ?? outer.flag('tie_word_embeddings') ?? /^gemma/.test(type),
     maxTokens: from.number('max_position_embeddings', 'max_sequence_length', 'n_positions'),
-    mtpLayers: from.number('mtp_num_hidden_layers', 'num_nextn_predict_layers', 'num_mtp_modules') ?? 0,
+    mtpLayers: within(
+      from.number('mtp_num_hidden_layers', 'num_nextn_predict_layers', 'num_mtp_modules'),
+      MOST_MTP,
+    ),
     vision: visionOf(outer.object('vision_config'), hidden),
     rotary: rotaryOf({ type, layers, full: global, sliding: full, partial, latent }),
-    sharedKvLayers: from.number('num_kv_shared_layers') ?? 0,
+    sharedKvLayers: within(from.number('num_kv_shared_layers'), count - 1),
     valueBytes:
       (from.text('dtype', 'torch_dtype') ?? outer.text('dtype', 'torch_dtype')) === 'float32' ? 4 : 2,
   };
+}
+
+/** A figure up to the most that can be; more of it is no figure, and counts as none. */
+function within(value: number | undefined, most: number): number {
+  return value !== undefined && Number.isInteger(value) && value <= most ? value : 0;
 }
 
 function headDim(from: Fields, hidden: number, heads: number): number {
@@ -112,7 +130,7 @@ function compressedOf(from: Fields): Architecture['compressed'] {
   };
 }
 
-function linearOf(from: Fields): Linear | undefined {
+function linearOf(from: Fields, lowRankGate: boolean): Linear | undefined {
   const valueHeads = from.number('linear_num_value_heads');
   const own = from.object('linear_attn_config');
   const stateBytes = stateValue(from.text('mamba_ssm_dtype'));
@@ -124,6 +142,7 @@ function linearOf(from: Fields): Linear | undefined {
       valueDim: from.number('linear_value_head_dim') ?? 128,
       kernel: from.number('linear_conv_kernel_dim') ?? 4,
       stateBytes,
+      lowRankGate,
     };
   }
   if (own === undefined) return undefined;
@@ -139,6 +158,7 @@ function linearOf(from: Fields): Linear | undefined {
         valueDim: dim,
         kernel: kda.number('short_conv_kernel_size') ?? 4,
         stateBytes,
+        lowRankGate,
       };
 }
 
@@ -160,7 +180,7 @@ function stateValue(type: string | undefined): number {
   return type !== undefined && /16/.test(type) ? 2 : 4;
 }
 
-function expertsOf(from: Fields, type: string): Experts | undefined {
+function expertsOf(from: Fields, type: string, latent: number | undefined): Experts | undefined {
   const count = from.number('num_experts', 'n_routed_experts', 'num_local_experts');
   if (!count || count < 2) return undefined;
   const width = from.number('moe_intermediate_size') ?? from.number('intermediate_size') ?? 0;
@@ -169,16 +189,16 @@ function expertsOf(from: Fields, type: string): Experts | undefined {
     'shared_expert_intermediate_size',
     'shared_intermediate_size',
   );
-  const sharedCount = from.number('n_shared_experts') ?? (shared ? 1 : 0);
+  const sharedCount = from.number('n_shared_experts', 'num_shared_experts') ?? (shared ? 1 : 0);
   return {
     count,
-    active: from.number('num_experts_per_tok', 'top_k_experts', 'moe_topk') ?? 8,
+    active: from.number('num_experts_per_tok', 'num_experts_per_token', 'top_k_experts', 'moe_topk') ?? 8,
     width,
     // Gemma 4's mixture stands beside an ordinary feed-forward part in every layer.
     sharedWidth: type.startsWith('gemma4')
       ? (from.number('intermediate_size') ?? 0)
       : sharedCount * (shared ?? width),
-    latent: from.number('moe_latent_size') || undefined,
+    latent: from.number('moe_latent_size', 'routed_expert_hidden_size') || latent,
   };
 }
 

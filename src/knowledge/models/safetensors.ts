@@ -5,6 +5,9 @@ import type { WeightGroup } from './weight-group.ts';
 /** Bytes of one tensor as its shard's header names them. */
 export type Tensor = { readonly name: string; readonly bytes: number };
 
+/** No shard is larger: a larger offset is none. */
+const LARGEST = 2 ** 50;
+
 /** Tensors in a shard's header; undefined where it is none, so that a cut file is never read as a small model. */
 export function tensorsIn(header: string): readonly Tensor[] | undefined {
   const parsed = parseObject(header);
@@ -14,7 +17,8 @@ export function tensorsIn(header: string): readonly Tensor[] | undefined {
     if (name === '__metadata__') continue;
     const offsets = isObject(entry) ? entry['data_offsets'] : undefined;
     const [from, to] = Array.isArray(offsets) ? offsets : [];
-    if (typeof from !== 'number' || typeof to !== 'number' || !(to >= from) || from < 0) return undefined;
+    if (typeof from !== 'number' || typeof to !== 'number' || !(to >= from) || from < 0 || to > LARGEST)
+      return undefined;
     tensors.push({ name, bytes: to - from });
   }
   return tensors;

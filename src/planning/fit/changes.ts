@@ -133,7 +133,9 @@ function layoutChange(input: FitInput, better: (verdict: Verdict) => boolean): r
     })),
   ];
   const asked = options
-    .filter((to) => divisionFaults(to, engine, model.architecture, model.scheme).length === 0)
+    .filter(
+      (to) => divisionFaults(to, engine, model.architecture, model.scheme, input.settings.dcp).length === 0,
+    )
     .map((to) => ({ to, verdict: evaluate({ ...input, layout: to, nodeNames: undefined }).verdict }));
   const found =
     asked.find(({ verdict }) => verdict === 'fits') ?? asked.find(({ verdict }) => better(verdict));

@@ -13,6 +13,7 @@ export function divisionFaults(
   engine: Software,
   model: Architecture | undefined,
   scheme: Scheme,
+  dcp = 1,
 ): readonly string[] {
   const { tensor, pipeline, nodes, data } = layout;
   const world = tensor * pipeline * (engine === 'vllm' ? data : 1);
@@ -24,6 +25,7 @@ export function divisionFaults(
   return [
     ...spread,
     ...headFaults(layout, model),
+    ...contextFaults(tensor, dcp, model),
     ...expertFaults(layout, engine, model),
     ...blockFaults(layout, model, scheme),
   ];
@@ -51,6 +53,19 @@ export function headFaults({ tensor, pipeline }: FitLayout, model: Architecture)
   if (pipeline > model.layers.length)
     said.push(`The model has ${model.layers.length} layers, fewer than pipeline ${pipeline}.`);
   return said;
+}
+
+/** Decode context parallel deals a sequence over tensor ranks that keep the same heads (vLLM's config/model.py). */
+function contextFaults(tensor: number, dcp: number, model: Architecture): readonly string[] {
+  if (dcp === 1) return [];
+  if (tensor % dcp !== 0) return [`Decode context parallel ${dcp} does not divide tensor ${tensor}.`];
+  const shared = model.latent === undefined && model.compressed === undefined;
+  const { kvHeads } = model.full;
+  if (shared && dcp > tensor / kvHeads)
+    return [
+      `Tensor ${tensor} keeps each of ${plural(kvHeads, 'key-value head')} on ${plural(Math.max(1, Math.floor(tensor / kvHeads)), 'rank')}, fewer than decode context parallel ${dcp}.`,
+    ];
+  return [];
 }
 
 function expertFaults(layout: FitLayout, engine: Software, model: Architecture): readonly string[] {

@@ -39,7 +39,8 @@ export function evaluate(input: FitInput): Evaluation {
   const numbers = numbersOf(input);
   const { model } = input;
   const view = input.engine === 'vllm' ? vllmChecks(input, numbers) : sglangChecks(input, numbers);
-  const faults = divisionFaults(input.layout, input.engine, model.architecture, model.scheme);
+  const { dcp } = input.settings;
+  const faults = divisionFaults(input.layout, input.engine, model.architecture, model.scheme, dcp);
   const checks: readonly FitCheck[] = [
     ...faults.map((what): FitCheck => ({ name: 'layout', what, marginBytes: -1, errorBytes: 0 })),
     ...limitCheck(input, numbers),

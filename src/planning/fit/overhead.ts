@@ -16,11 +16,12 @@ export type Overhead = {
 };
 
 /**
- * Bytes for each word of the vocabulary and row that is sampled, on the last stage. Sorting in PyTorch keeps 38: the
- * logits in two widths (6), sorted values and indices (12), the indices' way back (8) and as much again to sort in
- * (12); builds since 2026 may choose without sorting and keep 7 to 17. Which one a build does is not told by its flags.
+ * Bytes for each word of the vocabulary and row that is sampled, on the last stage: between the 38 that sorting in
+ * PyTorch keeps (the logits in two widths 6, sorted values and indices 12, the indices' way back 8, as much as the
+ * sorted again to sort in 12) and the 7 to 17 of builds since 2026 that may choose without sorting. Which one a build
+ * does, its flags do not tell.
  */
-const SAMPLED = { bytes: 28, share: 0.4 };
+const SAMPLED = 28;
 
 /**
  * Context, communication, the peak of one step and graphs (FORMULAS 6, fitted to what public logs imply). The peak
@@ -37,9 +38,10 @@ export function overheadOf(
   const ranks = layout.tensor * layout.pipeline;
   const between = layout.nodes > 1 ? 1 : ranks > 1 ? 0.1 : 0;
   const base = (memory.unified ? 2 : 1) * GIB + between * GIB;
-  const step = assumed.batchedTokens * stepBytes(model, layout.tensor);
+  const perToken = stepBytes(model);
+  const step = assumed.batchedTokens * perToken;
   const rows = engine === 'vllm' ? assumed.sequences * (1 + draft.tokens) : Math.min(assumed.sequences, 64);
-  const sampling = stage.last ? Math.min(rows, 16_384) * (model?.vocab ?? 150_000) * SAMPLED.bytes : 0;
+  const sampling = stage.last ? Math.min(rows, 16_384) * (model?.vocab ?? 150_000) * SAMPLED : 0;
   // Over several unified hosts vLLM subtracts far more for graphs than they take: about 5 GiB were seen on two Sparks.
   const graphs = memory.unified ? (layout.nodes > 1 && engine === 'vllm' ? 2.4 : 0.9) : 0.8;
   const graphsBytes = settings.eager === true ? 0 : graphs * GIB;
@@ -48,8 +50,7 @@ export function overheadOf(
     bytes: base + peak + graphsBytes,
     graphsBytes,
     errorBytes:
-      Math.hypot((memory.unified ? 2.5 : 1.5) * GIB, 0.25 * step, SAMPLED.share * sampling) +
-      (layout.nodes > 1 && memory.unified ? GIB : 0),
+      (memory.unified ? 2.5 : 1.5) * GIB + 0.1 * peak + (layout.nodes > 1 && memory.unified ? GIB : 0),
     rule:
       `${(base / GIB).toFixed(1)} GiB of context and communication, ${(peak / GIB).toFixed(1)} GiB for ` +
       (step >= sampling
@@ -59,28 +60,8 @@ export function overheadOf(
   };
 }
 
-/**
- * Bytes of activations per batched token: four of the model's width, and the wider of what a layer's mixer and its
- * feed-forward part project to, two bytes each. DeepSeek-V4 was seen to keep 0.6 GiB per 1024 tokens (FORMULAS 6).
- */
-function stepBytes(model: Architecture | undefined, tensor: number): number {
-  if (model === undefined) return (0.12 * GIB) / 1024;
-  if (model.compressed !== undefined) return (0.6 * GIB) / 1024;
-  const { hidden, experts, linear, mamba } = model;
-  const width = (experts?.width ?? 0) / tensor;
-  const inner = experts?.latent ?? hidden;
-  // Each of a token's experts keeps what goes in and comes out, and the half of it that is left after the gate.
-  const mixture =
-    experts === undefined
-      ? 0
-      : experts.active * (Math.max(2 * width, inner) + width) + (3 * experts.sharedWidth) / tensor;
-  const { heads, kvHeads, headDim } = model.full;
-  const attention = ((model.gatedAttention ? 3 : 2) * heads + 2 * kvHeads) * headDim;
-  const states =
-    linear === undefined
-      ? 0
-      : 2 * (2 * linear.keyHeads * linear.keyDim + 2 * linear.valueHeads * linear.valueDim);
-  const mambas = mamba === undefined ? 0 : 4 * mamba.heads * mamba.headDim;
-  const mixer = Math.max(attention, states, mambas) / tensor;
-  return 2 * (4 * hidden + Math.max(mixer, mixture, (3 * model.denseWidth) / tensor));
+/** Bytes of activations per batched token: 0.23 GiB per 1024 for mixtures, less for dense models, 0.6 for DeepSeek-V4. */
+function stepBytes(model: Architecture | undefined): number {
+  const gibPerThousand = model?.compressed !== undefined ? 0.6 : model?.experts !== undefined ? 0.23 : 0.12;
+  return (gibPerThousand * GIB) / 1024;
 }

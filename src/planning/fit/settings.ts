@@ -13,6 +13,8 @@ const SIZES = [
   'weightsBytes',
   'availableKvBytes',
 ] as const;
+/** As many as the layout's own flags take. */
+const MOST_RANKS = 4096;
 const FLAGS = ['eager', 'prefixCaching', 'languageOnly'] as const;
 /** Every key of `--set`. */
 export const SETTING_KEYS: readonly string[] = [
@@ -38,7 +40,8 @@ export function readSettings(pairs: readonly string[]): Read {
     if (key === 'fraction') settings.fraction = fraction(value);
     else if (key === 'kvCacheDtype' && at !== -1) settings.kvCacheDtype = value;
     else if (key === 'speculative' && at !== -1) settings.speculative = speculative(value);
-    else if (number === 'dp') data = whole(key, value);
+    else if (number === 'dp') data = whole(key, value, MOST_RANKS);
+    else if (number === 'dcp') settings.dcp = whole(key, value, MOST_RANKS);
     else if (number !== undefined) settings[number] = whole(key, value);
     else if (size !== undefined) settings[size] = bytes(key, value);
     else if (flag !== undefined) settings[flag] = truth(key, value);
@@ -57,9 +60,9 @@ function fraction(value: string): number {
   return number;
 }
 
-function whole(key: string, value: string): number {
-  if (!/^\d{1,12}$/.test(value) || Number(value) < 1)
-    throw bad(`${key} ${value} is no whole number above 0`, `Write ${key}=N.`);
+function whole(key: string, value: string, most = 2 ** 30): number {
+  if (!/^\d{1,12}$/.test(value) || Number(value) < 1 || Number(value) > most)
+    throw bad(`${key} ${value} is no whole number from 1 to ${most}`, `Write ${key}=N.`);
   return Number(value);
 }
 

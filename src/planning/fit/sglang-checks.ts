@@ -65,7 +65,7 @@ export function sglangChecks(input: FitInput, numbers: Numbers): EngineView {
     },
     missing:
       model.architecture === undefined
-        ? 'config.json does not tell what the model is made of; its files give a bound alone'
+        ? model.rule
         : results.some(({ numbers: { cache } }) => cache === undefined)
           ? 'config.json does not tell which layers keep a cache'
           : free === undefined

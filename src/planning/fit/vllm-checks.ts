@@ -13,7 +13,7 @@ const GIB = 2 ** 30;
  * a cache out of that budget, and wants the cache to hold one request of the whole length. Graphs are captured after.
  */
 export function vllmChecks(input: FitInput, numbers: Numbers): EngineView {
-  const { memory, settings, model } = input;
+  const { memory, settings } = input;
   const { stages, assumed } = numbers;
   const total = perRank(memory.totalBytes, input);
   const budget = total === undefined ? undefined : fractionBytes(total, assumed.fraction);
@@ -64,18 +64,16 @@ export function vllmChecks(input: FitInput, numbers: Numbers): EngineView {
           : Math.floor(concurrency * assumed.context),
     })),
     startCheck: { needsBytes: startNeeds, hasBytes: perRank(memory.availableBytes, input) },
-    missing: missingIn(input, results, total, model.architecture === undefined),
+    missing: missingIn(input, results, total),
   };
 }
 
 function missingIn(
-  { settings }: FitInput,
+  { settings, model }: FitInput,
   results: readonly StageResult[],
   total: number | undefined,
-  unknownModel: boolean,
 ): string | undefined {
-  if (unknownModel)
-    return 'config.json does not tell what the model is made of; its files give a bound alone';
+  if (model.architecture === undefined) return model.rule;
   if (results.some(({ numbers }) => numbers.cache === undefined))
     return 'config.json does not tell which layers keep a cache';
   if (total === undefined && settings.availableKvBytes === undefined)
@@ -127,7 +125,7 @@ function stageChecks(
   const checks: FitCheck[] = [
     {
       name: 'cache',
-      what: `a cache of ${(kvBytes / GIB).toFixed(1)} GiB for one request of ${thousands(assumed.context)} tokens, which takes ${(pool.requestBytes / GIB).toFixed(2)} GiB`,
+      what: cacheWords(kvBytes, pool.requestBytes, assumed.context),
       marginBytes: kvBytes - pool.requestBytes,
       errorBytes,
     },
@@ -143,6 +141,13 @@ function stageChecks(
     });
   }
   return checks;
+}
+
+function cacheWords(kvBytes: number, requestBytes: number, context: number): string {
+  const request = `one request of ${thousands(context)} tokens, which takes ${(requestBytes / GIB).toFixed(2)} GiB`;
+  return kvBytes > 0
+    ? `a cache of ${(kvBytes / GIB).toFixed(1)} GiB for ${request}`
+    : `weights and overhead take ${(-kvBytes / GIB).toFixed(1)} GiB more than the budget, which leaves no cache for ${request}`;
 }
 
 function peakOf(
