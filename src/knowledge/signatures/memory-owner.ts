@@ -4,8 +4,9 @@ import { gib } from '../../domain/units.ts';
 import { factsAfter, factsOf, foreignHolders } from './scene.ts';
 
 const GIB = 2 ** 30;
-/** A desktop session holds that much; less than this is nobody in the way. */
+/** A desktop session holds that much; less than this is nobody in the way, unless it is this share of a small host. */
 const LEAST_HOLDER_BYTES = 2 * GIB;
+const LEAST_HOLDER_SHARE = 1 / 4;
 const LEAST_CACHE_BYTES = 8 * GIB;
 /** A context and NCCL take that much of what a look tells as available before the engine asks. */
 const OWN_BYTES = 4 * GIB;
@@ -40,7 +41,11 @@ export function memoryOwner(
   const memory = valueIf(facts.memory);
   const sumBytes = (holders ?? []).reduce((sum, holder) => sum + holder.bytes, 0);
   const first = holders?.[0];
-  if (first !== undefined && first.bytes >= LEAST_HOLDER_BYTES) {
+  const least = Math.min(
+    LEAST_HOLDER_BYTES,
+    (memory?.totalBytes ?? Number.POSITIVE_INFINITY) * LEAST_HOLDER_SHARE,
+  );
+  if (first !== undefined && first.bytes >= least) {
     return { kind: 'holder', holder: first, sumBytes, sure };
   }
   if (memory !== undefined && isUnified(facts)) {

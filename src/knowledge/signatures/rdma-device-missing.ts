@@ -99,6 +99,12 @@ function told(
   };
 }
 
+/** What an engine says as it gives up for an error of its own. */
+const gaveUp = pattern(
+  ['Scheduler hit an exception', 'WorkerProc failed to start', 'EngineCore failed to start'],
+  /Scheduler hit an exception|WorkerProc failed to start|EngineCore failed to start/,
+);
+
 /** NCCL finds no verbs or no device and goes over sockets, or ends because it may not. */
 export const rdmaMissing: Signature = {
   name: 'rdma-missing',
@@ -112,7 +118,7 @@ export const rdmaMissing: Signature = {
     'NCCL INFO Using network Socket',
   ],
   whileServing: true,
-  patterns: [noVerbs, noDevice, notFound, IB_NONE, IB_USING, IB_HCA, NCCL_NETWORK, slow],
+  patterns: [noVerbs, noDevice, notFound, gaveUp, IB_NONE, IB_USING, IB_HCA, NCCL_NETWORK, slow],
   match(view) {
     if (!severalNodes(view.evidence)) return undefined;
     const nodes = nodesOf(view.evidence);
@@ -135,8 +141,8 @@ export const rdmaMissing: Signature = {
     const only = blind.length === 1 && blind[0] !== undefined ? blind[0] : undefined;
     const library = view.find(noVerbs).length > 0;
     const rate = view.find(slow).at(-1);
-    // Over TCP it goes on: what ended a rank later was something else.
-    if (!cannotGoOn && endedLater(view)) return undefined;
+    // Over TCP it goes on: what ended a rank later, or what its engine gave up for, was something else.
+    if (!cannotGoOn && (endedLater(view) || view.find(gaveUp).length > 0)) return undefined;
     const wired = view.find(NCCL_NETWORK).length > 0 && hasFabric(view, shown);
     return {
       cause: 'rdma-not-available-in-container',

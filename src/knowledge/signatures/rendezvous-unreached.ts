@@ -74,7 +74,9 @@ export const rendezvousUnreached: Signature = {
       find(failedTo)[0] ??
       find(rayGcs)[0] ??
       (stalled === 'rendezvous' || stalled === 'start' || final ? first : undefined);
-    if (over === undefined || peerEndedBefore(evidence, over)) return undefined;
+    // A head that ended because nobody came was there all the time: the other side's end is no echo of it.
+    const cameToNobody = waiting?.role === 'head';
+    if (over === undefined || (peerEndedBefore(evidence, over) && !cameToNobody)) return undefined;
     const said = dialled.find((found) => found.groups['reason'] !== undefined) ?? first;
     return whyUnreached(view, {
       found: over,
