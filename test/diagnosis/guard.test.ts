@@ -56,6 +56,9 @@ describe('a rank that its guard stopped', () => {
     });
     expect(finding.title).toContain('spark-b');
     expect(finding.quotes).toMatchObject([{ rank: 1, line: 4 }]);
+    // A bar that was drawn anew left a prefix alone behind.
+    const cut = failed(stopped, [...WORKER, '(Worker_TP1 pid=23997) ']);
+    expect(diagnose(cut, { final: true }).quotes).toMatchObject([{ rank: 1, line: 4 }]);
   });
 
   it('is given a smaller share next, then a shorter context', () => {

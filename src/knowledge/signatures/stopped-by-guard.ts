@@ -1,6 +1,7 @@
 import type { RankEvidence } from '../../domain/evidence.ts';
 import { type GuardRecord, stoppedByGuard as guardStopped } from '../../domain/guard.ts';
 import { gib } from '../../domain/units.ts';
+import { messageOf } from '../engines/log-line.ts';
 import { holderWords, memoryOwner, stopCommand } from './memory-owner.ts';
 import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
 
@@ -83,7 +84,8 @@ function courseOf({ curve }: GuardRecord): string {
 
 /** What the rank printed last, as the place in its log where it was stopped; nothing where it is silent. */
 export function lastWords(rank: RankEvidence): readonly Found[] {
-  const line = rank.lines.findLast(({ text }) => text.trim() !== '');
+  // A bar that is drawn anew may leave a prefix alone behind.
+  const line = rank.lines.findLast(({ text }) => messageOf(text).trim() !== '');
   if (line === undefined) return [];
   const { rank: number, role, node, stage } = rank;
   return [{ rank: number, role, node, line, message: line.text, stage, groups: {} }];

@@ -58,6 +58,15 @@ export const curedMoments: readonly Cured[] = [
     timeline: [{ when: 'asked', seenOn: 'spark-a', node: 'spark-b', endRanks: true }],
   },
   {
+    name: 'head-killed',
+    title: 'The head’s rank is ended by somebody while it reads the weights; both are launched anew',
+    cause: 'head-ended-from-outside',
+    remedy: 'launch-anew',
+    node: 'spark-a',
+    recipe: { engines: ['vllm'] },
+    timeline: [{ when: 'loading', node: 'spark-a', endRanks: true }],
+  },
+  {
     name: 'late-kernel',
     title: 'The first question has the worker build a kernel for longer than the head waits; it waits longer',
     cause: 'late-jit-exceeds-execute-timeout',
