@@ -34,12 +34,8 @@ export type LogRow = LogPlace & {
     | undefined;
 };
 
-export type LogQuery = {
-  /** First row; the tail where left out. */
-  readonly from: number | undefined;
-  readonly count: number;
-  /** The window begins with this line where the filter lets it through, and the fold that it is in is opened. */
-  readonly around?: LogPlace | undefined;
+/** Which lines of a log are rows. */
+export type LogFilter = {
   /** Empty: all. */
   readonly ranks: readonly number[];
   readonly attempt: number | undefined;
@@ -51,6 +47,14 @@ export type LogQuery = {
   readonly fold: boolean;
   /** Folds that lie open, by a line in each. */
   readonly open: readonly LogPlace[];
+};
+
+export type LogQuery = LogFilter & {
+  /** First row; the tail where left out. */
+  readonly from: number | undefined;
+  readonly count: number;
+  /** The window begins with this line where the filter lets it through, and the fold that it is in is opened. */
+  readonly around?: LogPlace | undefined;
 };
 
 export type LogWindow = {
@@ -107,34 +111,42 @@ export async function logWindow(
 }
 
 /** What the log of the run shows under this filter, all folds that must be open opened. */
-async function viewOf(
+export async function viewOf(
   world: Pick<World, 'journal'>,
   state: RunState,
-  query: LogQuery,
-): Promise<{ readonly index: LogIndex; readonly view: LogView; readonly opened: LogPlace | undefined }> {
+  query: LogFilter & Pick<LogQuery, 'around'>,
+): Promise<{
+  readonly index: LogIndex;
+  readonly view: LogView;
+  /** Ids of lines that a finding quotes. */
+  readonly quoted: ReadonlySet<number>;
+  /** The fold that was opened for `around`. */
+  readonly opened: LogPlace | undefined;
+}> {
   const index = indexOf(world.journal, state.run);
   await index.update(
     state.attempts.flatMap(({ attempt, ranks }) => ranks.map(({ rank, node }) => ({ attempt, rank, node }))),
   );
   const hits = query.q === '' ? undefined : await index.search(query.q);
-  const view = viewUnder(index, state, query, hits);
+  const quoted = quotesOf(index, state);
+  const view = viewUnder(index, state, query, quoted, hits);
   const { around } = query;
   const id = around === undefined ? undefined : index.idOf(around, around.line);
   const closed = id === undefined ? 0 : view.closedOver(id);
-  if (closed === 0) return { index, view, opened: undefined };
+  if (closed === 0) return { index, view, quoted, opened: undefined };
   const opened = firstLine(index, closed);
   const wider = { ...query, open: [...query.open, opened] };
-  return { index, view: viewUnder(index, state, wider, hits), opened };
+  return { index, view: viewUnder(index, state, wider, quoted, hits), quoted, opened };
 }
 
 function viewUnder(
   index: LogIndex,
   state: RunState,
-  query: LogQuery,
+  query: LogFilter,
+  always: ReadonlySet<number>,
   hits: ReadonlySet<number> | undefined,
 ): LogView {
   const { ranks, attempt, stage, level, q, fold } = query;
-  const always = quotesOf(index, state);
   const entered =
     stage === undefined ? [] : state.attempts.flatMap((one) => one.ranks.map((rank) => rank.entered));
   const folds = fold && q === '';

@@ -8,6 +8,7 @@ import type { Quote } from '../../src/domain/finding.ts';
 import { foldAll, type RunState } from '../../src/domain/run-state.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/journal/sqlite-journal.ts';
+import { logStrip } from '../../src/operations/log-strip.ts';
 import { type LogPlace, type LogQuery, type LogWindow, logWindow } from '../../src/operations/log-window.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fl-folds-'));
@@ -207,6 +208,35 @@ describe('a window of a folded log', () => {
       'Loading weights took 79 seconds',
       'no stamp',
     ]);
+  });
+
+  it('has a strip of its whole length: how much came when, what went wrong, what is quoted, where ranks moved on', async () => {
+    const run = newRun([...LINES, [0, 'ERROR: over']]);
+    const quoting = state(run, [quote(0, 5)]);
+    const moved: RunState = {
+      ...quoting,
+      attempts: quoting.attempts.map((attempt) => ({
+        ...attempt,
+        ranks: attempt.ranks.map((rank) => ({ ...rank, entered: { weights: new Date(4).toISOString() } })),
+      })),
+    };
+    const strip = await logStrip({ journal }, moved, ALL, 4);
+    // begin, bar | bar of the other | warning, warnings | the quoted end, the error
+    expect(strip).toEqual({
+      total: 7,
+      lines: [1, 5, 3, 2],
+      milliseconds: [1, 4, 4, 1],
+      warnings: [0, 0, 3, 0],
+      errors: [0, 0, 0, 1],
+      quotes: [0, 0, 0, 1],
+      marks: [0, 0, 2, 0],
+    });
+    const narrow = await logStrip({ journal }, moved, { ...ALL, ranks: [1], level: 'warning' }, 100);
+    expect(narrow).toMatchObject({ total: 2, lines: [1, 2], warnings: [1, 2], marks: [1, 0] });
+    expect(await logStrip({ journal }, moved, { ...ALL, q: 'nothing like it' }, 100)).toMatchObject({
+      total: 0,
+      lines: [],
+    });
   });
 
   it('is the same however the lines came in: in pieces, and late', async () => {

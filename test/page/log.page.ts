@@ -108,7 +108,8 @@ describe('the log of the dashboard', () => {
 
   it('a line that is gone to is opened to, and what is searched for is in no fold', async () => {
     const page = await open('?q=shards');
-    await expect.poll(() => texts(page)).toContain(shards(4));
+    await expect.poll(() => texts(page)).toContain(shards(96));
+    await page.getByText('26 lines').waitFor();
     await page.goto(new URL(`/run/${run}`, rig.addresses.base).href);
     await page.locator('.row').first().waitFor();
     await page.evaluate(() =>
@@ -117,6 +118,27 @@ describe('the log of the dashboard', () => {
     await page.locator('.row.shown').waitFor();
     expect(await page.locator('.row.shown .x').textContent()).toBe(shards(48));
     await page.getByRole('button', { name: '▾ 25 earlier of this bar' }).waitFor({ state: 'attached' });
+    await page.close();
+  });
+
+  it('has a strip beside it whose press goes there, also after a theme was changed', async () => {
+    const page = await open();
+    await page.getByText('ValueError: no such model').waitFor();
+    const strip = page.locator('.log-strip');
+    const shades = (): Promise<number> =>
+      strip.evaluate((canvas: HTMLCanvasElement) => {
+        const bytes = canvas.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data ?? [];
+        const words = new Uint32Array(Uint8ClampedArray.from(bytes).buffer);
+        return new Set(words).size;
+      });
+    await expect.poll(shades).toBeGreaterThan(3);
+    await strip.click({ position: { x: 5, y: 2 } });
+    await page.getByText('module a is ready').waitFor();
+    await strip.click({ position: { x: 5, y: 318 } });
+    await page.getByText('ValueError: no such model').waitFor();
+    await page.keyboard.press('d');
+    await expect.poll(shades).toBeGreaterThan(3);
+    await shot(page, '22-log-strip-dark');
     await page.close();
   });
 

@@ -153,6 +153,15 @@ export const answers = {
     warnings: z.number().int(),
     errors: z.number().int(),
   }),
+  strip: z.strictObject({
+    total: z.number().int().describe('rows under the filter; the lists have a number for each piece'),
+    lines: z.array(z.number().int()),
+    milliseconds: z.array(z.number()),
+    warnings: z.array(z.number().int()),
+    errors: z.array(z.number().int()),
+    quotes: z.array(z.number().int()).describe('lines that a finding quotes'),
+    marks: z.array(z.number().int()).describe('how often a rank entered a stage or ended'),
+  }),
   look: z.strictObject({ at: z.string(), facts: z.array(nodeFacts) }),
   engine: z.strictObject({
     samples: z.array(

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { STAGES } from '../../domain/finding.ts';
 import { nowLine } from '../../domain/now-line.ts';
 import type { RunState } from '../../domain/run-state.ts';
-import { type LogPlace, logWindow } from '../../operations/log-window.ts';
+import { logStrip } from '../../operations/log-strip.ts';
+import { type LogFilter, type LogPlace, logWindow } from '../../operations/log-window.ts';
 import { answers } from './answers.ts';
 import { type Call, noBody, nothing, type Route, route } from './call.ts';
 import { CHANNELS, channelsOf } from './channels.ts';
@@ -11,6 +12,7 @@ import { Refusal } from './problem.ts';
 
 const MOST_EVENTS = 200_000;
 const MOST_ROWS = 5000;
+const MOST_PIECES = 1000;
 
 const runParam = z.strictObject({
   run: z
@@ -30,6 +32,24 @@ const places = z
     'must be ATTEMPT-RANK-LINE, 200 at most',
   );
 const seq = whole.optional().describe('events after this one');
+
+/** Which lines of a log are rows. */
+const lineFilter = {
+  ranks: z
+    .string()
+    .regex(/^\d{1,4}(,\d{1,4})*$/, 'must be ranks')
+    .optional()
+    .describe('such as 0,1'),
+  attempt: whole.optional().describe('one attempt; all if left out'),
+  stage: z.enum(STAGES).optional().describe('one stage only'),
+  level: z.enum(['error', 'warning']).optional().describe('lines of this level only'),
+  q: z.string().max(200).optional().describe('text that the line holds'),
+  fold: z
+    .enum(['yes', 'no'])
+    .optional()
+    .describe('yes: lines of one shape are one row, the latest; nothing that is searched for is folded'),
+  open: places.optional().describe('ATTEMPT-RANK-LINE, with commas: folds that lie open, by a line in each'),
+};
 
 /** The runs: their list, states, events and logs, and how one is ended. */
 export function runRoutes(): readonly Route[] {
@@ -133,24 +153,7 @@ export function runRoutes(): readonly Route[] {
             .describe(
               'ATTEMPT-RANK-LINE: the window begins with that line, and a fold that it is in is opened',
             ),
-          ranks: z
-            .string()
-            .regex(/^\d{1,4}(,\d{1,4})*$/, 'must be ranks')
-            .optional()
-            .describe('such as 0,1'),
-          attempt: whole.optional().describe('one attempt; all if left out'),
-          stage: z.enum(STAGES).optional().describe('one stage only'),
-          level: z.enum(['error', 'warning']).optional().describe('lines of this level only'),
-          q: z.string().max(200).optional().describe('text that the line holds'),
-          fold: z
-            .enum(['yes', 'no'])
-            .optional()
-            .describe(
-              'yes: lines of one shape are one row, the latest; nothing that is searched for is folded',
-            ),
-          open: places
-            .optional()
-            .describe('ATTEMPT-RANK-LINE, with commas: folds that lie open, by a line in each'),
+          ...lineFilter,
         }),
         body: noBody,
         answers: { 200: { about: 'the window', schema: answers.logs } },
@@ -161,15 +164,31 @@ export function runRoutes(): readonly Route[] {
           from: query.from,
           count: Math.min(query.count ?? 500, MOST_ROWS),
           around: placesOf(query.around)[0],
-          ranks: query.ranks?.split(',').map(Number) ?? [],
-          attempt: query.attempt,
-          stage: query.stage,
-          level: query.level,
-          q: query.q ?? '',
-          fold: query.fold === 'yes',
-          open: placesOf(query.open),
+          ...filterOf(query),
         });
         return { status: 200, body: window };
+      },
+    ),
+    route(
+      {
+        method: 'GET',
+        path: '/api/runs/{run}/logs/strip',
+        name: 'getLogStrip',
+        summary:
+          'the merged log from end to end, in pieces of as many rows: how fast it came, and what went wrong',
+        scope: 'read',
+        params: runParam,
+        query: z.strictObject({
+          pieces: whole.optional().describe('how many; 200 if left out, 1000 at most'),
+          ...lineFilter,
+        }),
+        body: noBody,
+        answers: { 200: { about: 'the pieces', schema: answers.strip } },
+      },
+      async (call, { params, query }) => {
+        const state = await stateOf(call, params.run);
+        const pieces = Math.min(query.pieces ?? 200, MOST_PIECES);
+        return { status: 200, body: await logStrip(call.world, state, filterOf(query), pieces) };
       },
     ),
     route(
@@ -197,6 +216,18 @@ export function runRoutes(): readonly Route[] {
       },
     ),
   ];
+}
+
+function filterOf(query: z.output<z.ZodObject<typeof lineFilter>>): LogFilter {
+  return {
+    ranks: query.ranks?.split(',').map(Number) ?? [],
+    attempt: query.attempt,
+    stage: query.stage,
+    level: query.level,
+    q: query.q ?? '',
+    fold: query.fold === 'yes',
+    open: placesOf(query.open),
+  };
 }
 
 function placesOf(text: string | undefined): readonly LogPlace[] {

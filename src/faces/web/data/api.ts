@@ -63,13 +63,9 @@ export type LogWindow = {
   readonly opened?: LogPlace;
 };
 
-export type LogQuery = {
+/** Which lines of a run are rows. */
+export type LogFilter = {
   readonly run: string;
-  /** First row; the tail where left out. */
-  readonly from?: number;
-  readonly count: number;
-  /** ATTEMPT-RANK-LINE: the window that begins with that row. */
-  readonly around?: string;
   /** Folds that lie open, as ATTEMPT-RANK-LINE. */
   readonly open: readonly string[];
   readonly ranks: readonly number[];
@@ -77,6 +73,14 @@ export type LogQuery = {
   readonly attempt: number | undefined;
   readonly level: 'error' | 'warning' | undefined;
   readonly q: string;
+};
+
+export type LogQuery = LogFilter & {
+  /** First row; the tail where left out. */
+  readonly from?: number;
+  readonly count: number;
+  /** ATTEMPT-RANK-LINE: the window that begins with that row. */
+  readonly around?: string;
 };
 
 /** What the server would not do, in its words (problem+json). */
@@ -110,16 +114,39 @@ export async function getEvents(run: string): Promise<readonly Event[]> {
 }
 
 export async function getLog(query: LogQuery): Promise<LogWindow> {
-  const params = new URLSearchParams({ count: String(query.count), fold: 'yes' });
-  if (query.open.length > 0) params.set('open', query.open.join(','));
+  const params = filterParams(query);
+  params.set('count', String(query.count));
   if (query.from !== undefined) params.set('from', String(query.from));
   if (query.around !== undefined) params.set('around', query.around);
-  if (query.ranks.length > 0) params.set('ranks', query.ranks.join(','));
-  if (query.stage !== undefined) params.set('stage', query.stage);
-  if (query.attempt !== undefined) params.set('attempt', String(query.attempt));
-  if (query.level !== undefined) params.set('level', query.level);
-  if (query.q !== '') params.set('q', query.q);
   return get(`/api/runs/${encodeURIComponent(query.run)}/logs?${params}`);
+}
+
+function filterParams(filter: LogFilter): URLSearchParams {
+  const params = new URLSearchParams({ fold: 'yes' });
+  if (filter.open.length > 0) params.set('open', filter.open.join(','));
+  if (filter.ranks.length > 0) params.set('ranks', filter.ranks.join(','));
+  if (filter.stage !== undefined) params.set('stage', filter.stage);
+  if (filter.attempt !== undefined) params.set('attempt', String(filter.attempt));
+  if (filter.level !== undefined) params.set('level', filter.level);
+  if (filter.q !== '') params.set('q', filter.q);
+  return params;
+}
+
+/** The log from end to end, in pieces of as many rows: a number of each list for each piece. */
+export type LogStrip = {
+  readonly total: number;
+  readonly lines: readonly number[];
+  readonly milliseconds: readonly number[];
+  readonly warnings: readonly number[];
+  readonly errors: readonly number[];
+  readonly quotes: readonly number[];
+  readonly marks: readonly number[];
+};
+
+export async function getLogStrip(filter: LogFilter, pieces: number): Promise<LogStrip> {
+  const params = filterParams(filter);
+  params.set('pieces', String(pieces));
+  return get(`/api/runs/${encodeURIComponent(filter.run)}/logs/strip?${params}`);
 }
 
 /** The nodes as the server saw them last; `fresh` looks again. */

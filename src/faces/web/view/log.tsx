@@ -22,6 +22,7 @@ const NOTHING: PoolNews = {
 export function Log({ page, store }: { readonly page: Page; readonly store: PageStore }): JSX.Element {
   const box = useRef<HTMLElement>(null);
   const inner = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
   const pool = useRef<LogPool | undefined>(undefined);
   const [news, setNews] = useState(NOTHING);
   const [tall, setTall] = useState(false);
@@ -32,8 +33,8 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
   ];
 
   useEffect(() => {
-    if (!box.current || !inner.current) return undefined;
-    const made = new LogPool(box.current, inner.current, setNews);
+    if (!box.current || !inner.current || !canvas.current) return undefined;
+    const made = new LogPool({ box: box.current, inner: inner.current, strip: canvas.current }, setNews);
     pool.current = made;
     const reveal = (event: Event): void => {
       if (event instanceof CustomEvent) void made.reveal(placeText(event.detail));
@@ -155,22 +156,30 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
           full height
         </button>
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scroll region takes focus so that keys scroll it */}
-      <section class="log-box" ref={box} tabIndex={0} aria-label="Log lines">
-        <div
-          class="log-inner"
-          ref={inner}
-          role="table"
-          aria-label="Log lines"
-          aria-rowcount={news.total}
-          aria-hidden={news.total === 0}
+      <div class="log-frame">
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scroll region takes focus so that keys scroll it */}
+        <section class="log-box" ref={box} tabIndex={0} aria-label="Log lines">
+          <div
+            class="log-inner"
+            ref={inner}
+            role="table"
+            aria-label="Log lines"
+            aria-rowcount={news.total}
+            aria-hidden={news.total === 0}
+          />
+          {news.total === 0 && (
+            <p class="body quiet">
+              {shown.attempts.length === 0 ? 'No rank has been started yet.' : 'No lines under this filter.'}
+            </p>
+          )}
+        </section>
+        <canvas
+          class="log-strip"
+          ref={canvas}
+          role="img"
+          aria-label="The whole log, and what of it is in view"
         />
-        {news.total === 0 && (
-          <p class="body quiet">
-            {shown.attempts.length === 0 ? 'No rank has been started yet.' : 'No lines under this filter.'}
-          </p>
-        )}
-      </section>
+      </div>
       {news.selected && (
         <div class="line-whole" aria-live="polite">
           <p class="small quiet">
@@ -192,7 +201,7 @@ function onPress({ target }: Event, pool: LogPool): void {
   const place = target.closest<HTMLElement>('.row')?.dataset['place'];
   if (place === undefined) return;
   pool.choose(place);
-  if (target.closest('.f button')) pool.toggle(place);
+  if (target.closest('.f button')) pool.toggle();
 }
 
 /** Keys of the box: arrows choose a line, Enter opens or closes its fold. */

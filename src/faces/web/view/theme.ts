@@ -4,6 +4,7 @@ export function toggleTheme(): void {
   const system = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
   const next = (root.dataset['theme'] ?? system) === 'dark' ? 'light' : 'dark';
   root.dataset['theme'] = next;
+  dispatchEvent(new Event('theme'));
   try {
     localStorage.setItem('firstlight-theme', next);
   } catch {

@@ -1,0 +1,81 @@
+import type { RunState } from '../domain/run-state.ts';
+import type { LogIndex } from './log-index.ts';
+import type { LogView } from './log-view.ts';
+import { type LogFilter, viewOf } from './log-window.ts';
+import type { World } from './world.ts';
+
+/** A log from its first row to its last, in pieces of as many rows each: one number of each list a piece. */
+export type LogStrip = {
+  /** Rows under the filter. */
+  readonly total: number;
+  /** Lines that the rows stand for. */
+  readonly lines: readonly number[];
+  /** From a piece's first line to the next one's. */
+  readonly milliseconds: readonly number[];
+  readonly warnings: readonly number[];
+  readonly errors: readonly number[];
+  /** Lines that a finding quotes. */
+  readonly quotes: readonly number[];
+  /** How often a rank entered a stage, or ended. */
+  readonly marks: readonly number[];
+};
+
+/** Where in the log of a run much came at once, where it went wrong, and where its ranks moved on. */
+export async function logStrip(
+  world: Pick<World, 'journal'>,
+  state: RunState,
+  filter: LogFilter,
+  most: number,
+): Promise<LogStrip> {
+  const { index, view, quoted } = await viewOf(world, state, { ...filter, around: undefined });
+  const { rows } = view;
+  const pieces = Math.min(most, rows.length);
+  const edge = (piece: number): number => Math.floor((piece * rows.length) / pieces);
+  const each = <T>(of: (from: number, to: number) => T): readonly T[] =>
+    Array.from({ length: pieces }, (_, piece) => of(edge(piece), edge(piece + 1)));
+  const sum = (of: (id: number) => number) => (from: number, to: number) => {
+    let all = 0;
+    for (let row = from; row < to; row++) all += of(rows[row] ?? 0);
+    return all;
+  };
+  const timeOf = (row: number): number => index.row(rows[Math.min(row, rows.length - 1)] ?? 0).at;
+  const linesOf = (id: number): number => linesAt(view, id);
+  const moves = movesOf(state, filter)
+    .map((at) => rowAt(index, rows, at))
+    .sort((a, b) => a - b);
+  return {
+    total: rows.length,
+    lines: each(sum(linesOf)),
+    milliseconds: each((from, to) => Math.max(0, timeOf(to) - timeOf(from))),
+    warnings: each(sum((id) => (index.levelOf(id) === 'warning' ? linesOf(id) : 0))),
+    errors: each(sum((id) => (index.levelOf(id) === 'error' ? 1 : 0))),
+    quotes: each(sum((id) => (quoted.has(id) ? 1 : 0))),
+    marks: each((from, to) => moves.filter((row) => row >= from && row < to).length),
+  };
+}
+
+function linesAt(view: LogView, id: number): number {
+  const closed = view.closedOver(id);
+  return closed === 0 ? 1 : view.linesIn(closed);
+}
+
+/** When the ranks that the filter lets through entered their stages and ended, ms. */
+function movesOf(state: RunState, { ranks, attempt }: LogFilter): readonly number[] {
+  return state.attempts
+    .filter((one) => attempt === undefined || one.attempt === attempt)
+    .flatMap((one) => one.ranks)
+    .filter(({ rank }) => ranks.length === 0 || ranks.includes(rank))
+    .flatMap(({ entered, ended }) => [...Object.values(entered), ...(ended === undefined ? [] : [ended.at])])
+    .map((at) => Date.parse(at));
+}
+
+/** The first row that is not before that moment; the last one where none is. */
+function rowAt(index: LogIndex, rows: readonly number[], at: number): number {
+  let low = 0;
+  for (let high = rows.length - 1; low < high; ) {
+    const middle = (low + high) >> 1;
+    if (index.row(rows[middle] ?? 0).at < at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
