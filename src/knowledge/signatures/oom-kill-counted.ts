@@ -1,5 +1,6 @@
 import { gib } from '../../domain/units.ts';
 import { pattern, type Signature } from './signature.ts';
+import { lastWords } from './stopped-by-guard.ts';
 
 const killed = pattern(
   ['Out of memory: Killed process', 'Memory cgroup out of memory'],
@@ -22,9 +23,12 @@ export const oomKillCounted: Signature = {
     return {
       cause: 'oom-killer-during-weight-load',
       node,
-      shown: find(killed)
-        .filter((found) => found.node === node)
-        .slice(0, 2),
+      shown: [
+        ...find(killed)
+          .filter((found) => found.node === node)
+          .slice(0, 2),
+        ...lastWords(rank),
+      ],
       title: `${node} ran out of host memory, and the kernel ended rank ${rank.rank}`,
       why: `The rank's own cgroup counts ${times} killed for memory; the least that was available before is ${gib(guard.lowestBytes)}.`,
       advice: [
