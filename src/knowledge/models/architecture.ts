@@ -88,6 +88,8 @@ export type Experts = {
 };
 export type Vision = {
   readonly depth: number;
+  /** The depth where the config calls it `num_hidden_layers`: SGLang knows no other name. */
+  readonly namedLayers: number | undefined;
   readonly hidden: number;
   readonly width: number;
   readonly heads: number;

@@ -210,6 +210,7 @@ function visionOf(config: Json | undefined, hidden: number): Vision | undefined 
   if (!depth || !own) return undefined;
   return {
     depth,
+    namedLayers: from.number('num_hidden_layers'),
     hidden: own,
     width: from.number('intermediate_size') ?? own * 4,
     heads: from.number('num_heads', 'num_attention_heads') ?? 16,
