@@ -4,7 +4,7 @@ import type { Finding, Stage } from './finding.ts';
 import { STAGES } from './finding.ts';
 import type { Plan } from './plan.ts';
 import type { AttemptState, RankState, RunState } from './run-state.ts';
-import { edit, fitWords, onEach, STAGE_WORDS, silence } from './run-words.ts';
+import { edit, fitWords, lowerFirst, onEach, STAGE_WORDS, silence } from './run-words.ts';
 import { clock, gib, list, plural, stopwatch } from './units.ts';
 
 /** ✓ done, ◔ working, ◐ waits for a person, ! slow, ✕ failed, ? unknown, '' none of these. */
@@ -97,7 +97,11 @@ function clearing(state: RunState, now: number): NowLine {
     return say('◔', doing, `${plural(done, 'step')} done`);
   }
   const since = stopwatch(now - Date.parse(running.startedAt));
-  return say('◔', `On ${running.node}: ${running.title}`, `for ${since}; ${plural(done, 'step')} done`);
+  return say(
+    '◔',
+    `On ${running.node}: ${lowerFirst(running.title)}`,
+    `for ${since}; ${plural(done, 'step')} done`,
+  );
 }
 
 function following(attempt: AttemptState, state: RunState, now: number): NowLine {
@@ -280,11 +284,6 @@ function say(glyph: NowGlyph, sentence: string, next: string): NowLine {
 /** A sentence without its period, to stand inside another. */
 function bare(text: string): string {
   return text.trim().replace(/[.\s]+$/, '');
-}
-
-/** Where its first word is a plain one; names (Qwen/Qwen3.5, SGLang) stay. */
-function lowerFirst(text: string): string {
-  return /^[A-Z][a-z]*(?= )/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }
 
 /** A reason that is too long for the line, up to its first part. */

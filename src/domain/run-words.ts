@@ -32,14 +32,21 @@ export function silence(
   return { still, limit: seconds === undefined ? undefined : seconds * 1000 };
 }
 
-/** `network: engine → auto` */
+/** `network: engine → auto`; what is new or gone has one side: `context: 65536 (new)`, `context: 65536 (left out)`. */
 export function edit(change: RecipeEdit): string {
-  return `${change.path}: ${value(change.from)} → ${value(change.to)}`;
+  const { path, from, to } = change;
+  if (from === undefined) return `${path}: ${value(to)} (new)`;
+  if (to === undefined) return `${path}: ${value(from)} (left out)`;
+  return `${path}: ${value(from)} → ${value(to)}`;
 }
 
 function value(thing: unknown): string {
-  if (thing === undefined) return 'unset';
   return typeof thing === 'string' ? thing : JSON.stringify(thing);
+}
+
+/** Where its first word is a plain one; names (Qwen/Qwen3.5, SGLang) stay. */
+export function lowerFirst(text: string): string {
+  return /^[A-Z][a-z]*(?= )/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }
 
 /** "Fits on both nodes with 16.5 GiB to spare" */

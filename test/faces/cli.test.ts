@@ -258,6 +258,21 @@ test('on a terminal the question is asked on stderr, nonsense is asked again, an
   expect(stdout).not.toContain('Allow which');
 });
 
+test('an answer that comes from the journal and again from the run that takes it is told once', async () => {
+  const twice = operation(
+    'up',
+    async (_input, world) => {
+      const id = world.journal.newRun();
+      for (const event of storyUntil(17)) world.journal.append(id, body(event));
+      for (const event of world.journal.read(id)) if (event.type === 'consent-given') world.told(event);
+      return RUNS;
+    },
+    'changes',
+  );
+  const { stderr } = await run(['up', 'r.yaml'], [twice]);
+  expect(stderr.match(/consent-given/g)).toHaveLength(1);
+});
+
 test('an empty answer allows nothing', async () => {
   const stdin = new Terminal();
   const stderr = new Terminal();

@@ -342,6 +342,26 @@ test('a bug says whose mistake it is, with the stack and its cause', () => {
   expect(text).toContain('because: Error: inner');
 });
 
+test('no report is wider than the terminal, but for what is to be copied or looked up as it stands', () => {
+  for (const columns of [60, 80, 120])
+    for (const unicode of [true, false]) {
+      const narrow: Style = { ...style, columns, glyphs: glyphs(unicode) };
+      const texts = Object.values(REPORTS).map((report) =>
+        renderReport(report, narrow, { why: true, streamed: false }),
+      );
+      const runs = [storyEvents, failedEvents, downEvents].map((events) =>
+        renderRun(foldAll(events), narrow),
+      );
+      const wide = [...texts, ...runs]
+        .flatMap((text) => text.split('\n'))
+        .filter(
+          (line) =>
+            width(line) > columns && !/^\d\d:\d\d:\d\d |^ {25}\| rank|https?:|rsync|firstlight /.test(line),
+        );
+      expect(wide).toEqual([]);
+    }
+});
+
 test('in ASCII nothing of ours is beyond ASCII', () => {
   const ascii: Style = { ...style, glyphs: glyphs(false) };
   const texts = [
@@ -498,7 +518,8 @@ test('a reason that the first line has said already is not said again', () => {
   });
   const text = renderRun(ended, style);
   expect(text.split('\n')[1]).toMatch(/^Left while the ranks run on +run 14/);
-  expect(text).toContain('Why      left while the ranks run on; firstlight up takes it up again');
+  expect(text).toContain('Next     firstlight up takes it up again, firstlight down stops them');
+  expect(text.match(/left while/gi)).toHaveLength(1);
   const other = renderRun(
     {
       ...ended,

@@ -2,6 +2,7 @@ import type { Event } from '../../domain/event.ts';
 import type { NodeFacts } from '../../domain/facts.ts';
 import { valueIf } from '../../domain/facts.ts';
 import type { Plan } from '../../domain/plan.ts';
+import { lowerFirst } from '../../domain/run-words.ts';
 import { age, clock, gib, gibNumber, list, plural } from '../../domain/units.ts';
 import { cleanAll } from './clean.ts';
 import type { Style } from './style.ts';
@@ -126,7 +127,7 @@ function row(
       ),
     );
   const how = `     how: ${step.how}`;
-  const back = step.undo.kind === 'command' ? `back: ${step.undo.title}` : '';
+  const back = step.undo.kind === 'command' ? `back: ${lowerFirst(step.undo.title)}` : '';
   if (back !== '' && width(how) + width(back) + 8 <= columns) lines.push(`${pad(how, 31)}    ${back}`);
   else {
     lines.push(
@@ -173,12 +174,14 @@ function enough(question: Question): string {
   if (numbers.length === asked.steps.length) {
     return asked.steps.length === 1
       ? 'The plan fits only with it.'
-      : `The plan fits only with all ${asked.steps.length}.`;
+      : `The plan fits only with ${ALL[asked.steps.length] ?? `all ${asked.steps.length}`}.`;
   }
   if (numbers.length === 0)
     return 'The memory would be enough as it is; they are in the way of something else.';
   return `By the plan's numbers ${list(numbers.map(String))} would be enough.`;
 }
+
+const ALL: Readonly<Record<number, string>> = { 2: 'both', 3: 'all three', 4: 'all four', 5: 'all five' };
 
 function promptOf(asked: Asked, style: Style): readonly string[] {
   const numbers = asked.steps.map((_, index) => index + 1).join(',');
@@ -189,10 +192,10 @@ function promptOf(asked: Asked, style: Style): readonly string[] {
 function details(step: AskedStep, index: number, style: Style): readonly string[] {
   const { target } = step;
   const lines = [
-    `id ${step.id} on ${step.node}: ${step.title}`,
+    `id ${step.id} on ${step.node}: ${lowerFirst(step.title)}`,
     `${target.kind} of ${target.user}, pid ${target.pid}, ${target.identity}`,
     ...(target.image ? [`image ${target.image}`] : []),
-    ...(step.undo.kind === 'command' ? [`back: ${step.undo.title}`] : []),
+    ...(step.undo.kind === 'command' ? [`back: ${lowerFirst(step.undo.title)}`] : []),
     `the same from elsewhere: firstlight up … --consent ${step.id}`,
   ];
   return lines.flatMap((line, at) =>

@@ -1,5 +1,5 @@
 import type { Event } from '../../domain/event.ts';
-import { edit } from '../../domain/run-words.ts';
+import { edit, lowerFirst } from '../../domain/run-words.ts';
 import { duration, plural } from '../../domain/units.ts';
 import { paint } from './color.ts';
 import { glyphs as glyphSet, plainAscii } from './glyphs.ts';
@@ -33,7 +33,7 @@ export function finalLines(
               : colours.bad(glyphs.failed);
         const text = event.result === 'done' || event.text === '' ? '' : `: ${event.text}`;
         return [
-          `${mark} ${event.node}  ${event.title}${event.result === 'done' ? '' : ` (${event.result})`}${text}  ${duration(event.milliseconds)}`,
+          `${mark} ${event.node}  ${lowerFirst(event.title)}${event.result === 'done' ? '' : ` (${event.result})`}${text}  ${duration(event.milliseconds)}`,
         ];
       }
       case 'finding':

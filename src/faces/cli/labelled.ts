@@ -1,22 +1,28 @@
+import { plainAscii } from './glyphs.ts';
 import type { Style } from './style.ts';
-import { pad, width, wrapAdvice } from './width.ts';
+import { pad, width, wrap, wrapAdvice } from './width.ts';
 
 const LABEL_COLUMNS = 9;
 
 /** "Why     text", wrapped under itself; nothing when there is no text. */
 export function labelled(label: string, texts: readonly string[], style: Style): readonly string[] {
   const indent = ' '.repeat(LABEL_COLUMNS);
-  return texts
-    .filter((text) => text !== '')
-    .flatMap((text) => wrapAdvice(text, style.columns - LABEL_COLUMNS))
-    .map((line, index) => (index === 0 ? `${pad(label, LABEL_COLUMNS)}${line}` : `${indent}${line}`));
+  return (
+    texts
+      .filter((text) => text !== '')
+      // ASCII for an arrow is wider than the arrow: what is to be wrapped is what will be written.
+      .flatMap((text) =>
+        wrapAdvice(style.glyphs.unicode ? text : plainAscii(text), style.columns - LABEL_COLUMNS),
+      )
+      .map((line, index) => (index === 0 ? `${pad(label, LABEL_COLUMNS)}${line}` : `${indent}${line}`))
+  );
 }
 
 /** Left and right on one line; the right part goes to its own line where there is no room. */
 export function spread(left: string, right: string, style: Style): readonly string[] {
   const gap = style.columns - width(left) - width(right);
   if (gap >= 2) return [`${left}${' '.repeat(gap)}${right}`];
-  return [left, `${' '.repeat(Math.max(0, style.columns - width(right)))}${right}`];
+  return [...wrap(left, style.columns), `${' '.repeat(Math.max(0, style.columns - width(right)))}${right}`];
 }
 
 /** Rows with columns as wide as their widest cell; the last column is not filled. */

@@ -1,5 +1,6 @@
 import { nowLine } from '../../domain/now-line.ts';
 import type { RunState } from '../../domain/run-state.ts';
+import { lowerFirst } from '../../domain/run-words.ts';
 import { stopwatch } from '../../domain/units.ts';
 import { attemptGrid, finishedAttempt } from './attempt-grid.ts';
 import { paint } from './color.ts';
@@ -200,7 +201,11 @@ function steps(state: RunState, pen: Pen): readonly string[] {
     .slice(-4)
     .map((step) => {
       const since = stopwatch(pen.now - Date.parse(step.startedAt));
-      const text = fill(`${step.node}  ${step.title}`, Math.max(20, columns - 12), glyphs.ellipsis).trimEnd();
+      const text = fill(
+        `${step.node}  ${lowerFirst(step.title)}`,
+        Math.max(20, columns - 12),
+        glyphs.ellipsis,
+      ).trimEnd();
       return `${colours.working(glyphs.working)} ${text}  ${since}`;
     });
 }

@@ -2,7 +2,7 @@ import type { Event } from '../../domain/event.ts';
 import { guardWords } from '../../domain/guard-words.ts';
 import { nowLine } from '../../domain/now-line.ts';
 import type { RunState } from '../../domain/run-state.ts';
-import { edit, STAGE_WORDS } from '../../domain/run-words.ts';
+import { edit, lowerFirst, STAGE_WORDS } from '../../domain/run-words.ts';
 import { brief, clock, duration, gib, plural, rate } from '../../domain/units.ts';
 
 const TYPE_COLUMNS = 14;
@@ -57,14 +57,14 @@ function textOf(event: Event, state: RunState): string | undefined {
       return planned(event);
     case 'consent-asked':
       return event.steps
-        .map((step) => `${step.id} ${step.title} on ${step.node} (${gib(step.target.bytes)})`)
+        .map((step) => `${step.id} ${lowerFirst(step.title)} on ${step.node} (${gib(step.target.bytes)})`)
         .join('; ');
     case 'consent-given':
       return consent(event);
     case 'step-started':
-      return `${event.node}: ${event.title}`;
+      return `${event.node}: ${lowerFirst(event.title)}`;
     case 'step-ended':
-      return `${event.node}: ${event.title}: ${event.result} after ${duration(event.milliseconds)}${event.text && event.result !== 'done' ? `: ${event.text}` : ''}`;
+      return `${event.node}: ${lowerFirst(event.title)}: ${event.result} after ${duration(event.milliseconds)}${event.text && event.result !== 'done' ? `: ${event.text}` : ''}`;
     case 'rank-started':
       return `${rank(event)} ${event.followed ? 'runs already and is followed' : 'started'}, ${event.engine}, ${event.role}, attempt ${event.attempt}`;
     case 'rank-stage':

@@ -55,8 +55,11 @@ function node(facts: NodeFacts, report: CheckReport, names: number, style: Style
       index === 0 ? line : `${' '.repeat(names + 1)}${line}`,
     ),
     ...shown.flatMap((item) => [
-      ...itemLines(item, style),
-      ...(item.topic === 'memory' && item.level === 'blocks' ? holders(facts, item) : []),
+      ...itemLines(
+        item,
+        style,
+        item.topic === 'memory' && item.level === 'blocks' ? holders(facts, item) : '',
+      ),
     ]),
   ];
 }
@@ -80,7 +83,8 @@ function about(facts: NodeFacts, dot: string): string {
 const TOPIC_COLUMNS = 8;
 const INDENT = ' '.repeat(TOPIC_COLUMNS + 5);
 
-function itemLines(item: CheckItem, style: Style): readonly string[] {
+/** Verdict, what more is to be said of it, and what to do, one under the other. */
+function itemLines(item: CheckItem, style: Style, more = ''): readonly string[] {
   const { glyphs, paint, columns } = style;
   const [glyph, colour] =
     item.level === 'blocks'
@@ -94,14 +98,15 @@ function itemLines(item: CheckItem, style: Style): readonly string[] {
   const first = `  ${colour(`${glyph} ${pad(item.topic, TOPIC_COLUMNS)}`)} ${lines[0] ?? ''}`;
   const remedy =
     item.remedy && item.level !== 'fine' ? wrapAdvice(`do: ${item.remedy}`, columns - INDENT.length) : [];
-  return [first, ...[...lines.slice(1), ...remedy].map((line) => `${INDENT}${line}`)];
+  const told = more === '' ? [] : wrap(more, columns - INDENT.length);
+  return [first, ...[...lines.slice(1), ...told, ...remedy].map((line) => `${INDENT}${line}`)];
 }
 
 /** The largest holders, where the sentence does not name them already. */
-function holders(facts: NodeFacts, item: CheckItem): readonly string[] {
+function holders(facts: NodeFacts, item: CheckItem): string {
   const others = (ledgerOf(facts)?.others ?? []).filter((holder) => holder.bytes >= 2 ** 30).slice(0, 4);
-  if (others.length === 0 || others.every((holder) => item.title.includes(holder.name))) return [];
-  return [`${INDENT}${others.map((holder) => `${holder.name} ${gibNumber(holder.bytes)}`).join(', ')}`];
+  if (others.length === 0 || others.every((holder) => item.title.includes(holder.name))) return '';
+  return others.map((holder) => `${holder.name} ${gibNumber(holder.bytes)}`).join(', ');
 }
 
 function summary(items: readonly CheckItem[], style: Style): string {

@@ -1,7 +1,7 @@
 import { type Fact, type Gpu, type MemoryLines, type ReachedFacts, valueIf } from '../../domain/facts.ts';
 import { type Ledger, ledgerOf } from '../../domain/ledger.ts';
 import type { MemoryHolder, MemoryReport, NodeMemory } from '../../domain/report.ts';
-import { clock, gib, gibNumber, list, plural } from '../../domain/units.ts';
+import { age, clock, gib, gibNumber, list, plural } from '../../domain/units.ts';
 import { memoryBar } from './memory-bar.ts';
 import { ownerWords } from './render-memory.ts';
 import { finish, type Style } from './style.ts';
@@ -37,7 +37,7 @@ function nodeLines(node: NodeMemory, about: About, style: Style): readonly strin
   const total = ledger === undefined ? 'memory unknown' : `${gibNumber(ledger.totalBytes)} GiB`;
   const kind = node.unified.known && node.unified.value ? '  unified' : '';
   const left = `${node.node}  ${total}${kind}`;
-  const right = `looked ${clock(facts.at)}`;
+  const right = `${clock(facts.at)} ${glyphs.dot} ${lookedWords(facts.at, style.now)}`;
   const cells = Math.max(20, Math.min(60, columns - 40));
   const bar = { cells, scaleBytes: about.scaleBytes, reserveBytes: node.reserveBytes, glyphs, paint };
   return [
@@ -55,6 +55,14 @@ function nodeLines(node: NodeMemory, about: About, style: Style): readonly strin
     ...troubleLines(node, style),
     ...node.unknown.flatMap((text) => marked(paint.quiet(glyphs.unknown), `unknown: ${text}`, style)),
   ];
+}
+
+const NOW_SECONDS = 5;
+
+/** "looked now", "looked 12 s ago" */
+function lookedWords(iso: string, now: number): string {
+  const seconds = (now - Date.parse(iso)) / 1000;
+  return seconds <= NOW_SECONDS ? 'looked now' : `looked ${age(seconds)} ago`;
 }
 
 /** Cards with memory of their own, each with what is free on it; those that were seen, where some are missing. */
@@ -185,13 +193,13 @@ function cacheWords(lines: MemoryLines | undefined, facts: ReachedFacts): string
   const clean = valueIf(lines?.cleanBytes);
   const dirty = valueIf(lines?.dirtyBytes);
   const root = valueIf(facts.sudo);
-  const means = root === undefined || root === 'none' ? 'clean, for root to drop' : 'droppable with sudo';
+  const means = root === undefined || root === 'none' ? 'can be dropped by root' : 'can be dropped with sudo';
   return [
     dirty === undefined ? undefined : `${gibNumber(dirty)} dirty`,
     clean === undefined ? undefined : `${gibNumber(clean)} ${means}`,
   ]
     .filter((part) => part !== undefined)
-    .join(', ');
+    .join('; ');
 }
 
 /** "swap 16.0 free of 16.0     pressure 0.0 %     CMA counted" */

@@ -9,6 +9,9 @@ import { quotedLine, quoteLines } from './quotes.ts';
 import { renderRun } from './render-run.ts';
 import type { Style } from './style.ts';
 import { finish } from './style.ts';
+import { width, wrap } from './width.ts';
+
+const TOOK = 4;
 
 /** Past runs, newest first. */
 export function renderRuns(report: RunsReport, style: Style): string {
@@ -20,6 +23,7 @@ export function renderRuns(report: RunsReport, style: Style): string {
   const rows = report.runs.map((run) => {
     const good = ['serving', 'stopped', 'restored', 'nothing-to-do'].includes(run.outcome);
     const bad = run.outcome === 'not-serving';
+    const ended = run.outcome.replaceAll('-', ' ').replace('no end: running', 'no end yet');
     return [
       run.run.padStart(4),
       run.operation,
@@ -27,19 +31,22 @@ export function renderRuns(report: RunsReport, style: Style): string {
       when(run.startedAt, style.now),
       run.seconds === undefined ? '' : stopwatch(run.seconds * 1000),
       good
-        ? paint.ok(`${glyphs.done} ${run.outcome}`)
+        ? paint.ok(`${glyphs.done} ${ended}`)
         : bad
-          ? paint.bad(`${glyphs.failed} ${run.outcome}`)
-          : paint.wait(`${glyphs.slow} ${run.outcome}`),
+          ? paint.bad(`${glyphs.failed} ${ended}`)
+          : paint.wait(`${glyphs.slow} ${ended}`),
     ];
   });
-  return finish(
-    [
-      ...table([[' run', 'what', 'recipe', 'began', 'took', 'ended'], ...rows]),
-      'firstlight show RUN replays one',
-    ],
-    style,
-  );
+  const all = [[' run', 'what', 'recipe', 'began', 'took', 'ended'], ...rows];
+  const whole = table(all);
+  // In a narrow terminal how it ended matters more than how long it took.
+  const shown =
+    Math.max(...whole.map(width)) <= style.columns
+      ? whole
+      : table(all.map((cells) => cells.filter((_, index) => index !== TOOK))).flatMap((line) =>
+          wrap(line, style.columns).map((part, index) => (index === 0 ? part : `      ${part}`)),
+        );
+  return finish([...shown, 'firstlight show RUN replays one'], style);
 }
 
 /** Remedies that runs proved: the next `up` of the same model and engine begins with them. */

@@ -2,7 +2,7 @@ import type { Command, Word } from '../../domain/command.ts';
 import type { Phase, Plan, Service, Step } from '../../domain/plan.ts';
 import { quotePlainly } from '../../domain/quote.ts';
 import type { PlanReport } from '../../domain/report.ts';
-import { edit } from '../../domain/run-words.ts';
+import { edit, lowerFirst } from '../../domain/run-words.ts';
 import { gibNumber, plural } from '../../domain/units.ts';
 import { table } from './labelled.ts';
 import type { Style } from './style.ts';
@@ -49,7 +49,11 @@ function heading(plan: Plan, style: Style): readonly string[] {
   const said = parts.filter((part) => part !== undefined).join(', ');
   const edits =
     plan.edits.length > 0 ? [`recipe edited for this run: ${plan.edits.map(edit).join(', ')}`] : [];
-  return [style.paint.strong(`plan ${plan.digest} for ${plan.recipe.recipe}: ${said}`), ...edits];
+  const title = wrap(`plan ${plan.digest} for ${plan.recipe.recipe}: ${said}`, style.columns);
+  return [
+    ...title.map((line) => style.paint.strong(line)),
+    ...edits.flatMap((text) => wrap(text, style.columns)),
+  ];
 }
 
 function blockers(plan: Plan, style: Style): readonly string[] {
@@ -78,14 +82,17 @@ type Row = {
   readonly undo: string;
 };
 
-function rowsOf(phase: Phase, style: Style): readonly Row[] {
+function rowsOf(phase: Phase, plan: Plan, style: Style): readonly Row[] {
   const rows = [
-    ...phase.steps.map((step) => ({
-      node: step.node,
-      mark: step.needsConsent ? `${style.glyphs.waits} ${step.id}` : '',
-      title: step.title,
-      undo: undoWords(step),
-    })),
+    ...together(
+      phase.steps.map((step) => ({
+        node: step.node,
+        mark: step.needsConsent ? `${style.glyphs.waits} ${step.id}` : '',
+        title: lowerFirst(step.title),
+        undo: undoWords(step),
+      })),
+      new Set(plan.ranks).size,
+    ),
     ...phase.services.map((service) => ({
       node: service.node,
       mark: '',
@@ -96,26 +103,54 @@ function rowsOf(phase: Phase, style: Style): readonly Row[] {
   return rows.map((row, index) => ({ phase: index === 0 ? phase.kind : '', ...row }));
 }
 
+/** What is done alike on every node is one row: "both", "all 8". What asks somebody stays a row of its own. */
+function together(rows: readonly Omit<Row, 'phase'>[], nodes: number): readonly Omit<Row, 'phase'>[] {
+  const alike = (row: Omit<Row, 'phase'>): string => `${row.title}\n${row.undo}`;
+  const everywhere = (row: Omit<Row, 'phase'>): boolean =>
+    nodes > 1 &&
+    row.mark === '' &&
+    new Set(rows.filter((other) => alike(other) === alike(row)).map((other) => other.node)).size === nodes;
+  return rows.flatMap((row, index) => {
+    if (!everywhere(row)) return [row];
+    const first = rows.findIndex((other) => alike(other) === alike(row)) === index;
+    return first ? [{ ...row, node: nodes === 2 ? 'both' : `all ${nodes}` }] : [];
+  });
+}
+
+/** Columns that a title and an undo need beside each other. */
+const LEAST_TITLE = 24;
+const LEAST_UNDO = 16;
+
 /** Steps by phase and node, in one table, so that columns stand under each other. */
 function stepTable(plan: Plan, style: Style): readonly string[] {
-  const rows = plan.phases.flatMap((phase) => rowsOf(phase, style));
+  const rows = plan.phases.flatMap((phase) => rowsOf(phase, plan, style));
   const widest = (of: (row: Row) => string): number => Math.max(0, ...rows.map((row) => width(of(row))));
   const nodes = widest((row) => row.node);
   const marks = widest((row) => row.mark);
   const lead = 8 + nodes + 2 + marks + (marks > 0 ? 2 : 0);
+  const beside = lead + LEAST_TITLE + 2 + LEAST_UNDO <= style.columns;
   const undos = Math.min(
     24,
     widest((row) => row.undo),
   );
-  const titles = Math.min(
-    widest((row) => row.title),
-    Math.max(24, style.columns - lead - undos - 2),
-  );
+  const titles = beside
+    ? Math.min(
+        widest((row) => row.title),
+        Math.max(LEAST_TITLE, style.columns - lead - undos - 2),
+      )
+    : Math.max(LEAST_UNDO, style.columns - lead);
   return rows.flatMap((row) => {
     const mark = marks > 0 ? `${style.paint.wait(fill(row.mark, marks))}  ` : '';
     const head = `${fill(row.phase, 8)}${fill(row.node, nodes + 2)}${mark}`;
     const titleLines = wrap(row.title, titles);
-    const undoLines = wrap(row.undo, Math.max(16, style.columns - lead - titles - 2));
+    const undoLines = wrap(
+      row.undo,
+      beside ? Math.max(LEAST_UNDO, style.columns - lead - titles - 2) : titles,
+    );
+    if (!beside)
+      return [...titleLines, ...(row.undo === NO_UNDO ? [] : undoLines)].map((line, index) =>
+        `${index === 0 ? head : ' '.repeat(lead)}${line}`.trimEnd(),
+      );
     const height = Math.max(titleLines.length, undoLines.length);
     return Array.from({ length: height }, (_, line) =>
       `${line === 0 ? head : ' '.repeat(lead)}${pad(titleLines[line] ?? '', titles)}  ${undoLines[line] ?? ''}`.trimEnd(),
@@ -123,9 +158,11 @@ function stepTable(plan: Plan, style: Style): readonly string[] {
   });
 }
 
+const NO_UNDO = 'nothing to undo';
+
 function undoWords(step: Step): string {
-  if (step.undo.kind === 'command') return `undo: ${step.undo.title}`;
-  return step.undo.kind === 'irreversible' ? 'irreversible' : 'nothing to undo';
+  if (step.undo.kind === 'command') return `undo: ${lowerFirst(step.undo.title)}`;
+  return step.undo.kind === 'irreversible' ? 'irreversible' : NO_UNDO;
 }
 
 const VERDICT = {
@@ -138,29 +175,60 @@ const VERDICT = {
 function memory(plan: Plan, style: Style, why: boolean): readonly string[] {
   if (plan.memory.length === 0) return [];
   const { paint } = style;
-  const right = (bytes: number): string => gibNumber(Math.max(0, bytes)).padStart(7);
-  const rows = table([
-    ['memory per node, GiB', 'weights', '     KV', ' engine', ' graphs', '    sum', 'can get', ''],
-    ...plan.memory.map((node) => [
-      `  ${node.node}`,
-      // Unknown is not zero: what could not be reckoned is no number.
-      ...[node.weightsBytes, node.kvBytes, node.engineBytes, node.graphsBytes, node.sumBytes].map((bytes) =>
-        node.verdict === 'unknown' && bytes === 0 ? '?'.padStart(7) : right(bytes),
-      ),
-      node.verdict === 'unknown' && node.canGetAfterClearingBytes === 0
-        ? '?'.padStart(7)
-        : right(node.canGetAfterClearingBytes),
-      node.verdict === 'fits'
-        ? paint.ok(VERDICT.fits)
-        : node.verdict === 'does-not-fit'
-          ? paint.bad(VERDICT[node.verdict])
-          : paint.wait(VERDICT[node.verdict]),
-    ]),
-  ]);
+  // Unknown is not zero: what could not be reckoned is no number.
+  const number = (bytes: number, unknown: boolean): string => (unknown ? '?' : gibNumber(Math.max(0, bytes)));
+  const cells = plan.memory.map((node) => {
+    const unknown = node.verdict === 'unknown';
+    const parts = [node.weightsBytes, node.kvBytes, node.engineBytes, node.graphsBytes, node.sumBytes];
+    return [
+      ...parts.map((bytes) => number(bytes, unknown && bytes === 0)),
+      number(node.canGetAfterClearingBytes, unknown && node.canGetAfterClearingBytes === 0),
+    ];
+  });
+  const heads = ['weights', 'KV', 'engine', 'graphs', 'sum', 'can get'];
+  const widths = heads.map((head, at) =>
+    Math.max(5, head.length, ...cells.map((row) => row[at]?.length ?? 0)),
+  );
+  const right = (row: readonly string[]): readonly string[] =>
+    row.map((cell, at) => cell.padStart(widths[at] ?? 0));
+  const made = (title: string): readonly string[] =>
+    table([
+      [title, ...right(heads), ''],
+      ...plan.memory.map((node, at) => [
+        `  ${node.node}`,
+        ...right(cells[at] ?? []),
+        node.verdict === 'fits'
+          ? paint.ok(VERDICT.fits)
+          : node.verdict === 'does-not-fit'
+            ? paint.bad(VERDICT[node.verdict])
+            : paint.wait(VERDICT[node.verdict]),
+      ]),
+    ]);
+  const fits = (lines: readonly string[]): boolean => Math.max(...lines.map(width)) <= style.columns;
+  const rows = ['memory per node, GiB', 'memory, GiB'].map(made).find(fits);
   const error = Math.max(...plan.memory.map((node) => node.errorBytes));
+  if (rows === undefined) return memoryInWords(plan, error, style);
   return [
     ...rows,
-    `  error bar ± ${gibNumber(error)}${why ? '' : `                        rules: firstlight plan RECIPE --why`}`,
+    why
+      ? `  error bar ± ${gibNumber(error)}`
+      : `${pad(`  error bar ± ${gibNumber(error)}`, 41)}rules: firstlight plan RECIPE --why`,
+  ];
+}
+
+/** The same where the table has no room. */
+function memoryInWords(plan: Plan, error: number, { columns }: Style): readonly string[] {
+  const number = (bytes: number): string => gibNumber(Math.max(0, bytes));
+  return [
+    `memory per node, GiB, ± ${gibNumber(error)}`,
+    ...plan.memory.flatMap((node) => {
+      const parts = `weights ${number(node.weightsBytes)} + KV ${number(node.kvBytes)} + engine ${number(node.engineBytes)} + graphs ${number(node.graphsBytes)} = ${number(node.sumBytes)}; can get ${number(node.canGetAfterClearingBytes)}`;
+      const said =
+        node.verdict === 'unknown' && node.sumBytes === 0 ? 'unknown' : `${parts}: ${VERDICT[node.verdict]}`;
+      return wrap(`${node.node}  ${said}`, columns - 4).map(
+        (line, index) => `${index === 0 ? '  ' : '    '}${line}`,
+      );
+    }),
   ];
 }
 

@@ -2,8 +2,9 @@ import { valueIf } from '../../domain/facts.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { memorySentences } from '../../domain/guard-words.ts';
 import { nowLine } from '../../domain/now-line.ts';
+import type { RecipeEdit } from '../../domain/recipe.ts';
 import type { RankState, RemedyState, RunState } from '../../domain/run-state.ts';
-import { edit } from '../../domain/run-words.ts';
+import { edit, lowerFirst } from '../../domain/run-words.ts';
 import { gibNumber, list, plural, rate, stopwatch } from '../../domain/units.ts';
 import { labelled, spread, table } from './labelled.ts';
 import { quotedLine, quoteLines } from './quotes.ts';
@@ -88,8 +89,14 @@ function cured(state: RunState): readonly string[] {
     if (remedy?.state !== 'proved') return [];
     const cause = remedy.cause.replaceAll('-', ' ');
     if (remedy.edits.length === 0) return [`${cause}: ${remedy.title}`];
-    return [`${cause}: ${remedy.edits.map(edit).join(', ')}. Keep it: set it in the recipe`];
+    return [`${cause}: ${remedy.edits.map(edit).join(', ')}. Keep it: ${kept(remedy.edits)}`];
   });
+}
+
+/** What to do in the recipe's file so that the next run begins with it. */
+function kept(edits: readonly RecipeEdit[]): string {
+  if (edits.every(({ to }) => to !== undefined)) return 'set it in the recipe';
+  return edits.every(({ to }) => to === undefined) ? 'take it out of the recipe' : 'change the recipe so';
 }
 
 function warnings(state: RunState): readonly string[] {
@@ -126,10 +133,11 @@ function failed(state: RunState, style: Style): readonly string[] {
   const sure = finding && finding.confidence >= 0.9 ? 'sure' : 'likely';
   const [reason = ''] = said.split(ALLOW);
   const why = explained && finding.why !== '' ? `${sure}: ${lowerFirst(finding.why)}` : reason;
-  const heard = why.replace(/[.\s]+$/, '').toLowerCase() === nowLine(state, style.now).sentence.toLowerCase();
+  const { rest, next } = unheard(why, nowLine(state, style.now).sentence);
   return [
     ...labelled('Last', ended ? [] : [nowLine(state, style.now).sentence], style),
-    ...labelled('Why', heard ? [] : [why], style),
+    ...labelled('Why', [rest], style),
+    ...labelled('Next', [next], style),
     ...(explained ? quoteLines(finding.quotes, style) : []),
     ...labelled('Then', explained ? finding.consequences : [], style),
     ...labelled('Tried', tried(state, style), style),
@@ -142,6 +150,14 @@ function failed(state: RunState, style: Style): readonly string[] {
     ),
     ...labelled('More', more(state, explained ? finding : undefined, style), style),
   ];
+}
+
+/** The reason, less what the Now line has said of it already: what follows that is what to do next. */
+function unheard(why: string, sentence: string): { readonly rest: string; readonly next: string } {
+  const [first = '', ...more] = why.split('; ');
+  const said = (text: string): boolean => bare(text).toLowerCase() === bare(sentence).toLowerCase();
+  if (said(why)) return { rest: '', next: '' };
+  return said(first) ? { rest: '', next: more.join('; ') } : { rest: why, next: '' };
 }
 
 /** Per engine what was tried and what came of it; an engine without a remedy says so. */
@@ -231,16 +247,11 @@ function closed(state: RunState, style: Style): readonly string[] {
     ...labelled('Why', [state.ended?.why ?? ''], style),
     ...labelled(
       'Owed',
-      things.map((thing) => `${thing.id}  ${thing.title} on ${thing.node}`),
+      things.map((thing) => `${thing.id}  ${thing.node}: ${lowerFirst(thing.title)}`),
       style,
     ),
     ...labelled('Next', [`${next}      firstlight show ${state.run}`], style),
   ];
-}
-
-/** Where its first word is a plain one; names (Qwen/Qwen3.5, SGLang) stay. */
-function lowerFirst(text: string): string {
-  return /^[A-Z][a-z]*(?= )/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }
 
 function bare(text: string): string {

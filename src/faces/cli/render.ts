@@ -8,6 +8,7 @@ import type {
   Report,
   StatusReport,
 } from '../../domain/report.ts';
+import { lowerFirst } from '../../domain/run-words.ts';
 import { gib, list, plural, rate, when } from '../../domain/units.ts';
 import { labelled, spread } from './labelled.ts';
 import { renderCheck } from './render-check.ts';
@@ -92,7 +93,7 @@ function renderStatus(report: StatusReport, style: Style): string {
   const told = unreached.flatMap((text) =>
     wrap(text, style.columns - 2).map((line, index) => (index === 0 ? line : `  ${line}`)),
   );
-  const owed = report.owed.map((thing) => `${thing.id}  ${thing.title} on ${thing.node}`);
+  const owed = report.owed.map((thing) => `${thing.id}  ${thing.node}: ${lowerFirst(thing.title)}`);
   const nodes = [...new Set(report.owed.map((thing) => thing.node))];
   const owing =
     report.owed.length > 0
@@ -194,7 +195,8 @@ function renderChat(report: ChatReport, style: Style, options: RenderOptions): s
           '',
         ].map((line) => (line === '' ? line : paint.quiet(line)));
   const answer = options.streamed ? [] : report.answer.trim().split('\n');
-  return finish([...reasoning, ...answer, paint.quiet(facts.join(` ${glyphs.dot} `))], style);
+  const told = wrap(facts.join(` ${glyphs.dot} `), style.columns).map((line) => paint.quiet(line));
+  return finish([...reasoning, ...answer, ...told], style);
 }
 
 const FINISH: Readonly<Record<string, string | undefined>> = {

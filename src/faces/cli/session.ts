@@ -92,7 +92,13 @@ export async function carryOut(
   const watched = watchMemory(stdout, { env, json: globals.json, plain: globals.plain, style });
   let broken: unknown;
 
+  const seen = new Set<string>();
   const onEvent = (event: Event): void => {
+    // An answer given here comes twice: from the journal, and from the run that takes it.
+    const key = `${event.run} ${event.seq}`;
+    if (event.type === 'run-started') seen.clear();
+    if (seen.has(key)) return;
+    seen.add(key);
     if (event.type === 'step-ended' && event.result === 'done') told.changed = true;
     if (event.type === 'run-started' || event.type === 'run-ended') told.ended = event.type === 'run-ended';
     questions.withdraw(event.run);
