@@ -1,6 +1,6 @@
 #!/bin/bash
-# Packs vLLM VERSION for a machine that has its torch, transformers and what these bring, into FOLDER/vllm.tar.xz:
-# pack-vllm.sh VERSION FOLDER. To be carried in pieces of 64 MiB it is made small: machine code of other GPUs than
+# Packs vLLM VERSION for a machine that has its torch, transformers and what these bring, into FOLDER/vllm.tar.gz.1of…:
+# pack-vllm.sh VERSION FOLDER. To be carried in pieces of 24 MiB it is made small: machine code of other GPUs than
 # Hopper is emptied (thin-fatbin.py), and what a text model in bfloat16 never loads is left out.
 set -euo pipefail
 version=$1 into=$2 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,10 +21,15 @@ python3 -m pip --disable-pip-version-check -q install --no-deps --no-compile --o
   supervisor typing-inspection uvicorn watchfiles xgrammar==0.2.1
 cd "$work/site"
 rm -rf vllm/vllm-rs vllm/benchmarks vllm/third_party/fmha_sm100/cutlass vllm/third_party/deep_gemm/include \
-  vllm/third_party/deep_gemm/_C.cpython-31[0134]* vllm/vllm_flash_attn/_vllm_fa2_C* mistral_common/data/* pycountry/locales
+  vllm/third_party/deep_gemm/_C.cpython-31[0134]* vllm/vllm_flash_attn/_vllm_fa2_C* mistral_common/data/* pycountry/locales \
+  xgrammar/lib/*.a
+find . -name '*.so' -size +2M ! -path './vllm/*' -exec strip --strip-unneeded {} +
 find . \( -name '*.jpg' -o -name __pycache__ \) -prune -exec rm -rf {} +
 python3 "$here/thin-fatbin.py" 90 vllm/_C_stable_libtorch.abi3.so vllm/_moe_C_stable_libtorch.abi3.so
 cd - >/dev/null
 mkdir -p "$into"
-tar -C "$work/site" -c . | xz -6 -T2 >"$into/vllm.tar.xz"
+rm -f "$into"/vllm.tar.gz.*
+tar -C "$work/site" -cz . | split -b 24M --numeric-suffixes=1 -a 1 - "$work/vllm.tar.gz."
+pieces=("$work"/vllm.tar.gz.*)
+for piece in "${pieces[@]}"; do mv "$piece" "$into/$(basename "$piece")of${#pieces[@]}"; done
 du -sh "$into"
