@@ -131,6 +131,22 @@ describe('a kill from outside', () => {
     ]);
   });
 
+  it('is named by its own cause where it met the head', () => {
+    const evidence = failed(guarding, WORKER.slice(0, 3));
+    const ranks = evidence.ranks.map((rank) => ({
+      ...rank,
+      guard: guarding,
+      ended: rank.role === 'head' ? { code: 137, requested: false, at: evidence.now } : undefined,
+    }));
+    const finding = diagnose({ ...evidence, ranks }, { final: true });
+    expect(finding).toMatchObject({
+      cause: 'head-ended-from-outside',
+      family: 'K',
+      node: 'spark-a',
+      rank: 0,
+    });
+  });
+
   it('is none where the rank says itself that its tree ends: SGLang kills its own', () => {
     const evidence = failed(guarding, [
       ...WORKER,

@@ -1,5 +1,5 @@
-import { describe } from 'vitest';
-import { tells } from './tell.ts';
+import { describe, expect, it } from 'vitest';
+import { answer, tells } from './tell.ts';
 
 const world = (rank: number, address: string, port = 29501, size = 2) =>
   `INFO 10-03 16:22:51 [parallel_state.py:1638] world_size=${size} rank=${rank} local_rank=0 distributed_init_method=tcp://${address}:${port} backend=nccl`;
@@ -553,4 +553,47 @@ describe('Ray', () => {
       },
     },
   ]);
+});
+
+describe('a rank of which there is no word', () => {
+  const head = [world(0, '192.168.200.12'), waited];
+  tells([
+    {
+      as: 'its log is empty',
+      cause: 'rank-never-started',
+      at: 'worker',
+      logs: { head, worker: [] },
+    },
+    {
+      as: 'its log was not handed over',
+      cause: 'rank-never-started',
+      at: 'worker',
+      logs: { head },
+    },
+  ]);
+
+  it('is another matter where it has spoken', () => {
+    expect(answer({ head, worker: [world(1, '192.168.200.12')] }).cause).not.toBe('rank-never-started');
+  });
+});
+
+describe('ranks that had met and hear nothing of each other', () => {
+  const silence = (rank: number) => [
+    world(rank, '192.168.200.12'),
+    'INFO 10-03 16:23:51 [gpu_model_runner.py:1] Starting to load model /m...',
+    `[rank${rank}]: RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 1800000ms for recv operation to complete`,
+  ];
+  tells([
+    {
+      as: 'both wait in vain',
+      cause: 'fabric-link-down',
+      at: 'network',
+      logs: { head: silence(0), worker: silence(1) },
+    },
+  ]);
+
+  it('is not told where one alone waits: its peer may be busy, or gone', () => {
+    const worker = silence(1).slice(0, 2);
+    expect(answer({ head: silence(0), worker }).cause).not.toBe('fabric-link-down');
+  });
 });

@@ -19,7 +19,9 @@ export const neverJoined: Signature = {
     const found = find(joined).find(
       ({ role, groups }) => role === 'head' && Number(groups['joined']) < Number(groups['wanted']),
     );
-    const silent = evidence.ranks.filter(({ role, lines }) => role === 'worker' && lines.length === 0);
+    const silent = evidence.ranks.filter(
+      ({ role, lines }) => role === 'worker' && lines.every(({ text }) => text.trim() === ''),
+    );
     const [first] = silent;
     const workers = evidence.ranks.filter(({ role }) => role === 'worker').length;
     if (found === undefined || first === undefined || silent.length < workers) return undefined;
