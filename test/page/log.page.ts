@@ -113,10 +113,10 @@ describe('the log of the dashboard', () => {
     await page.goto(new URL(`/run/${run}`, rig.addresses.base).href);
     await page.locator('.row').first().waitFor();
     await page.evaluate(() =>
-      dispatchEvent(new CustomEvent('show-line', { detail: { attempt: 1, rank: 0, line: 73 } })),
+      dispatchEvent(new CustomEvent('show-line', { detail: { attempt: 1, rank: 0, line: 63 } })),
     );
     await page.locator('.row.shown').waitFor();
-    expect(await page.locator('.row.shown .x').textContent()).toBe(shards(48));
+    expect(await page.locator('.row.shown .x').textContent()).toBe(shards(8));
     await page.getByRole('button', { name: '▾ 25 earlier of this bar' }).waitFor({ state: 'attached' });
     await page.close();
   });
@@ -139,6 +139,73 @@ describe('the log of the dashboard', () => {
     await page.keyboard.press('d');
     await expect.poll(shades).toBeGreaterThan(3);
     await shot(page, '22-log-strip-dark');
+    await page.close();
+  });
+
+  it('single keys can be switched off by keys, stay off on the next visit, and come back', async () => {
+    const page = await open();
+    const theme = (): Promise<string | undefined> =>
+      page.evaluate(() => document.documentElement.dataset['theme']);
+    await page.locator('h1').click();
+    await page.keyboard.press('d');
+    const first = await theme();
+    await page.keyboard.press('?');
+    const box = page.getByRole('checkbox', { name: /^Single keys/ });
+    await box.waitFor();
+    await page.keyboard.press('Tab');
+    await box.focus();
+    await page.keyboard.press('Space');
+    expect(await box.isChecked()).toBe(false);
+    expect(await seriousFaults(page)).toEqual([]);
+    await shot(page, '23-keys-off');
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    for (const visit of ['this', 'next']) {
+      for (const key of ['d', '?', 't', '/']) await page.keyboard.press(key);
+      expect([visit, await theme(), await page.getByRole('dialog').isVisible()]).toEqual([
+        visit,
+        first,
+        false,
+      ]);
+      expect(await page.getByRole('button', { name: 'raw', pressed: true }).count()).toBe(0);
+      await page.reload();
+      await page.locator('.row').first().waitFor();
+    }
+    // Without the keys their buttons do the same.
+    await page.getByRole('button', { name: 'keys' }).focus();
+    await page.keyboard.press('Enter');
+    await box.focus();
+    await page.keyboard.press('Space');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('d');
+    expect(await theme()).not.toBe(first);
+    await page.close();
+  });
+
+  it('asks nothing of the nodes, and no log, while nobody sees it', async () => {
+    const page = await open();
+    const streams: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().includes('/events?'))
+        streams.push(new URL(request.url()).searchParams.get('with') ?? 'events');
+    });
+    const turn = (hidden: boolean): Promise<void> =>
+      page.evaluate((value) => {
+        Object.defineProperty(document, 'hidden', { value, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+      }, hidden);
+    await turn(true);
+    await expect.poll(() => streams).toEqual(['events']);
+    rig.journal.append(run, {
+      type: 'note',
+      level: 'info',
+      node: undefined,
+      text: 'told while nobody looked',
+    });
+    await page.getByText('told while nobody looked').waitFor();
+    await turn(false);
+    await expect.poll(() => streams).toEqual(['events', 'ledger,log']);
+    await page.getByText('live', { exact: true }).waitFor();
     await page.close();
   });
 

@@ -1,3 +1,4 @@
+import type { RunState } from '../../domain/run-state.ts';
 import { logWindow } from '../../operations/log-window.ts';
 import type { Call } from './call.ts';
 import type { Channel } from './event-stream.ts';
@@ -7,6 +8,10 @@ import { Refusal } from './problem.ts';
 export const CHANNELS = ['ledger', 'log', 'metrics'] as const;
 
 const LEDGER_MILLISECONDS = 5000;
+/** While ranks load, when a person wants to see memory go. */
+const LOADING_MILLISECONDS = 1000;
+/** A look is at most this part of the time, so that the nodes work for the run and not for who watches it. */
+const SHARE_OF_LOOKS = 0.2;
 const LOG_MILLISECONDS = 100;
 const METRICS_MILLISECONDS = 5000;
 const RUNS_MILLISECONDS = 500;
@@ -36,9 +41,13 @@ export function channelsOf(
   ];
   if (wanted.has('ledger'))
     channels.push(
-      polled('ledger', LEDGER_MILLISECONDS, async (tell) => {
-        const { at, facts } = await desk.looks.fresh(LEDGER_MILLISECONDS - 500);
-        tell(desk.scrub(JSON.stringify({ at: new Date(at).toISOString(), facts })));
+      polled('ledger', LOADING_MILLISECONDS, async (tell) => {
+        const pause = ledgerPause(await desk.states.of(run), desk.looks.last()?.milliseconds ?? 0);
+        const looked =
+          pause < LEDGER_MILLISECONDS
+            ? await desk.looks.freshMemory(pause - 100)
+            : await desk.looks.fresh(LEDGER_MILLISECONDS - 500);
+        tell(desk.scrub(JSON.stringify({ at: new Date(looked.at).toISOString(), facts: looked.facts })));
       }),
     );
   if (wanted.has('metrics'))
@@ -59,6 +68,21 @@ export function channelsOf(
       }),
     );
   return channels;
+}
+
+/**
+ * So many milliseconds from one look at memory to the next: a second while ranks of this run load, longer where a look
+ * takes long, else five.
+ */
+export function ledgerPause(state: RunState | undefined, lookMilliseconds: number): number {
+  const loads =
+    state !== undefined &&
+    state.ended === undefined &&
+    (state.attempts.at(-1)?.ranks ?? []).some(
+      ({ ended, stage }) => ended === undefined && stage !== 'serving',
+    );
+  const wanted = loads ? LOADING_MILLISECONDS : LEDGER_MILLISECONDS;
+  return Math.min(LEDGER_MILLISECONDS, Math.max(wanted, lookMilliseconds / SHARE_OF_LOOKS));
 }
 
 const TAIL = {

@@ -12,6 +12,7 @@ import { Run } from './run.tsx';
 import { Runs } from './runs.tsx';
 import { Serving } from './serving.tsx';
 import { Side } from './side.tsx';
+import { keepSingleKeys, singleKeys } from './single-keys.ts';
 import { Spoken } from './spoken.tsx';
 import { toggleTheme } from './theme.ts';
 import { Top } from './top.tsx';
@@ -19,6 +20,7 @@ import { Top } from './top.tsx';
 /** The page: one column that tells, one that acts. */
 export function App({ page, store }: { readonly page: Page; readonly store: PageStore }): JSX.Element {
   const [keys, setKeys] = useState(false);
+  const [single, setSingle] = useState(singleKeys);
   const [large, setLarge] = useState<boolean | undefined>(undefined);
   const full = large ?? fullByItself(page);
   useEffect(() => {
@@ -26,10 +28,10 @@ export function App({ page, store }: { readonly page: Page; readonly store: Page
   });
   useEffect(() => {
     const press = (event: KeyboardEvent): void =>
-      key(event, store, { setKeys, toggle: () => setLarge(!full) });
+      key(event, store, { single, setKeys, toggle: () => setLarge(!full) });
     addEventListener('keydown', press);
     return () => removeEventListener('keydown', press);
-  }, [full]);
+  }, [full, single]);
   return (
     <>
       <a class="skip" href="#now">
@@ -68,7 +70,15 @@ export function App({ page, store }: { readonly page: Page; readonly store: Page
         </main>
       )}
       <Dock page={page} store={store} />
-      <Keys open={keys} close={() => setKeys(false)} />
+      <Keys
+        open={keys}
+        close={() => setKeys(false)}
+        single={single}
+        setSingle={(on) => {
+          keepSingleKeys(on);
+          setSingle(on);
+        }}
+      />
     </>
   );
 }
@@ -103,7 +113,12 @@ function Dock({ page, store }: { readonly page: Page; readonly store: PageStore 
   );
 }
 
-type Does = { readonly setKeys: (open: boolean) => void; readonly toggle: () => void };
+type Does = {
+  /** Whether keys that write a character do anything. */
+  readonly single: boolean;
+  readonly setKeys: (open: boolean) => void;
+  readonly toggle: () => void;
+};
 
 /** Single keys, outside of fields; none changes a host. */
 function key(event: KeyboardEvent, store: PageStore, does: Does): void {
@@ -126,7 +141,7 @@ function key(event: KeyboardEvent, store: PageStore, does: Does): void {
       });
     return;
   }
-  if (field) return;
+  if (field || (!does.single && event.key.length === 1)) return;
   const { address, events } = store.page;
   const focus = (id: string): void => document.getElementById(id)?.focus();
   const step = (by: number): void => {

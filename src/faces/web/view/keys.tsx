@@ -18,8 +18,16 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['Esc', 'close, clear, back to live'],
 ];
 
-/** The list of keys. None of them changes a host. */
-export function Keys({ open, close }: { readonly open: boolean; readonly close: () => void }): JSX.Element {
+type Props = {
+  readonly open: boolean;
+  readonly close: () => void;
+  /** Whether single keys do anything. */
+  readonly single: boolean;
+  readonly setSingle: (on: boolean) => void;
+};
+
+/** The list of keys, and whether they are on. None of them changes a host. */
+export function Keys({ open, close, single, setSingle }: Props): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     if (open) dialog.current?.showModal();
@@ -28,7 +36,15 @@ export function Keys({ open, close }: { readonly open: boolean; readonly close: 
   return (
     <dialog ref={dialog} onClose={close} aria-labelledby="keys-head">
       <h2 id="keys-head">Keys</h2>
-      <dl>
+      <label>
+        <input
+          type="checkbox"
+          checked={single}
+          onChange={({ currentTarget }) => setSingle(currentTarget.checked)}
+        />{' '}
+        Single keys do this. Off: only Esc, arrows and Enter do anything.
+      </label>
+      <dl class={single ? '' : 'off'}>
         {KEYS.map(([key, what]) => (
           <div key={key}>
             <dt>

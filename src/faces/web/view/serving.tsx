@@ -4,6 +4,7 @@ import uPlot from 'uplot';
 import { rate } from '../../../domain/units.ts';
 import { getServing, type Sample } from '../data/api.ts';
 import type { Page } from '../data/page.ts';
+import { colour } from './colour.ts';
 
 const EVERY = 5000;
 /** Seconds. */
@@ -139,7 +140,6 @@ function Chart({ title, value, unit, samples, of, high, most }: ChartProps): JSX
   useEffect(() => {
     const element = box.current;
     if (!element) return undefined;
-    const style = getComputedStyle(document.documentElement);
     plot.current = new uPlot(
       {
         width: Math.max(80, element.clientWidth),
@@ -153,8 +153,8 @@ function Chart({ title, value, unit, samples, of, high, most }: ChartProps): JSX
         },
         series: [
           {},
-          { stroke: style.getPropertyValue('--accent'), width: 1.5, points: { show: false } },
-          { stroke: style.getPropertyValue('--quiet'), width: 1, dash: [3, 3], points: { show: false } },
+          { stroke: colour('--accent'), width: 1.5, points: { show: false } },
+          { stroke: colour('--quiet'), width: 1, dash: [3, 3], points: { show: false } },
         ],
       },
       data,
