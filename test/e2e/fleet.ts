@@ -227,6 +227,8 @@ export function writeModel(folder: string, shareOf = 1): void {
     max_position_embeddings: 40960,
     torch_dtype: 'bfloat16',
     tie_word_embeddings: true,
+    // A plan believes no files that are a small part of what the config tells of: a share is a narrower model.
+    ...(shareOf > 1 ? { hidden_size: 256, intermediate_size: 768, vocab_size: 32_000 } : {}),
   };
   writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
   const files = ['model-00001-of-00002.safetensors', 'model-00002-of-00002.safetensors'];
