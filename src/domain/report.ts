@@ -2,6 +2,7 @@ import type { Event } from './event.ts';
 import type { Fact, Holder, NodeFacts, RankRecord } from './facts.ts';
 import type { Finding, Stage } from './finding.ts';
 import type { Fit } from './fit.ts';
+import type { NowLine } from './now-line.ts';
 import type { Plan } from './plan.ts';
 import type { EngineName } from './recipe.ts';
 
@@ -117,6 +118,8 @@ export type StatusReport = {
     readonly owner: string;
     readonly run: string;
     readonly since: string;
+    /** Where that run stands, where it is one of this journal. */
+    readonly now?: NowLine;
   }[];
 };
 

@@ -3,6 +3,7 @@ import type { EventBody, Owed } from '../domain/event.ts';
 import { sentences } from '../domain/units.ts';
 import { UserError } from '../domain/user-error.ts';
 import { LockRefused, takeLock } from '../remote/lock.ts';
+import { lockOwner } from './lock-owner.ts';
 import type { Answer } from './operation.ts';
 import { newRecorder, type Recorder } from './recorder.ts';
 import type { World } from './world.ts';
@@ -138,10 +139,9 @@ function under(world: World, signal: AbortSignal): World {
 }
 
 async function lockNodes(world: World, nodes: readonly Node[], run: string) {
-  const { user, host, pid } = world.controller;
   return takeLock(
     nodes.map((node) => world.hosts.of(node.name)),
-    { run, owner: `${user}@${host} (pid ${pid})` },
+    { run, owner: lockOwner(world.controller) },
     { signal: world.signal },
   );
 }

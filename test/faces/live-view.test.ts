@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { known, valueIf } from '../../src/domain/facts.ts';
 import { foldAll } from '../../src/domain/run-state.ts';
 import { type LiveState, noLive } from '../../src/faces/cli/live-state.ts';
 import { frame } from '../../src/faces/cli/live-view.ts';
@@ -180,4 +181,32 @@ test('empty lines of a log take no row', () => {
     },
   );
   expect(shown.filter((line) => line.startsWith('+')).map((line) => line.slice(-1))).toEqual(['a', 'b', 'c']);
+});
+
+test('in a wide terminal the GPU’s figures stand beside the bar while the look is fresh, and its plan once', () => {
+  const seen = foldAll(storyUntil(88));
+  const state = {
+    ...seen,
+    facts: seen.facts.map((facts) =>
+      facts.reached
+        ? {
+            ...facts,
+            gpus: known([
+              {
+                ...(valueIf(facts.gpus)?.[0] ?? expect.fail('a GPU')),
+                heat: { usePercent: 3, celsius: 46, watts: 18.4 },
+              },
+            ]),
+          }
+        : facts,
+    ),
+  };
+  const shown = (columns: number, later: number) =>
+    frame(state, noLive, { columns, rows: 40, now: storyTime(88 + later), color: false, unicode: true });
+  expect(shown(120, 0)[4]).toMatch(/112\.7 GiB available {3}3 % {2}46 °C {3}18 W$/);
+  expect(shown(120, 0).filter((line) => line.includes('plan   ') && line.includes('GiB'))).toEqual([
+    expect.stringMatching(/88\.3 ± 2\.5 GiB on each: fits$/),
+  ]);
+  expect(shown(120, 60).join('\n')).not.toContain('°C');
+  expect(shown(100, 0).join('\n')).not.toContain('°C');
 });

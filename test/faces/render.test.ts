@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { CheckReport, Report } from '../../src/domain/report.ts';
+import { nowLine } from '../../src/domain/now-line.ts';
+import type { CheckReport, Report, StatusReport } from '../../src/domain/report.ts';
 import { blank, fold, foldAll } from '../../src/domain/run-state.ts';
 import { UserError } from '../../src/domain/user-error.ts';
 import { paint } from '../../src/faces/cli/color.ts';
@@ -478,8 +479,8 @@ test('a run that is blocked by several things says of one thing what it is and w
   expect(last).toContain('Do       Advice for: It does not fit.');
 });
 
-test('status says who works on the nodes now', () => {
-  const report: Report = {
+test('status says who works on the nodes now, and with the Now line where its run is one of this journal', () => {
+  const report: StatusReport = {
     kind: 'status',
     cluster: 'sparks',
     services: [],
@@ -496,6 +497,14 @@ test('status says who works on the nodes now', () => {
   };
   const text = renderReport(report, style, { why: false, streamed: false });
   expect(text).toMatch(/Busy {5}aurora@laptop \(pid 4242\) works on spark-a and spark-b since \d\d:\d\d/);
+  expect(text).toContain('Nothing serves on sparks');
+  const now = nowLine(foldAll(storyUntil(172)), storyTime(172));
+  const known = { ...report, busy: report.busy?.map((one) => ({ ...one, now })) ?? [] };
+  const told = renderReport(known, style, { why: false, streamed: false });
+  expect(told).toMatch(
+    /^◔ Loading weights: 64 % on spark-a, 52 % on spark-b +run 14\nfor 0:21; then KV cache\n/,
+  );
+  expect(told).not.toContain('Nothing serves');
 });
 
 test('a run without an end says so, and what was last seen of it', () => {

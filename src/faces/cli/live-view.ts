@@ -8,6 +8,7 @@ import { glyphs as glyphSet, plainAscii } from './glyphs.ts';
 import { keysLine } from './keys.ts';
 import type { LiveState } from './live-state.ts';
 import { memoryRows } from './memory-rows.ts';
+import { nowMark } from './now-mark.ts';
 import { panelLines } from './panels.ts';
 import type { Pen } from './pen.ts';
 import { rail } from './rail.ts';
@@ -155,33 +156,12 @@ function header(state: RunState, pen: Pen): readonly string[] {
     columns - width(shownRight) - 2,
     glyphs.ellipsis,
   );
-  const mark = glyphOf(line.glyph, pen);
+  const mark = nowMark(line.glyph, pen);
   return [
     `${colours.strong(left)}  ${shownRight}`,
     truncate(`${mark === '' ? '' : `${mark} `}${colours.strong(line.sentence)}`, columns, glyphs.ellipsis),
     ...(line.next === '' ? [] : [colours.quiet(fill(line.next, columns, glyphs.ellipsis).trimEnd())]),
   ];
-}
-
-/** The glyph of a Now line in its colour, from the set that this terminal can show. */
-function glyphOf(glyph: string, pen: Pick<Pen, 'glyphs' | 'paint'>): string {
-  const { glyphs, paint: colours } = pen;
-  switch (glyph) {
-    case '✓':
-      return colours.ok(glyphs.done);
-    case '◔':
-      return colours.working(glyphs.working);
-    case '◐':
-      return colours.wait(glyphs.waits);
-    case '!':
-      return colours.wait(glyphs.slow);
-    case '✕':
-      return colours.bad(glyphs.failed);
-    case '?':
-      return glyphs.unknown;
-    default:
-      return '';
-  }
 }
 
 function inOrder(order: readonly string[], taken: readonly string[]): readonly string[] {

@@ -1,3 +1,4 @@
+import { type NodeFacts, valueIf } from '../../domain/facts.ts';
 import type { Ledger } from '../../domain/ledger.ts';
 import type { RunState } from '../../domain/run-state.ts';
 import { gib, gibNumber } from '../../domain/units.ts';
@@ -33,14 +34,27 @@ export function memoryRows(state: RunState, live: LiveState, pen: Pen): MemoryRo
   const cells = Math.max(12, Math.min(60, columns - nameColumns - 24));
   const reserveBytes = state.plan?.recipe.memory.reserve;
   const finding = state.attempts.at(-1)?.finding;
-  const rows = labels.map(({ node, label }) => {
+  const tracks = labels.map(({ node }) => {
+    const ledger = ledgers.get(node);
+    return ledger ? planTrack(state, ledger, { cells, scaleBytes }, pen) : undefined;
+  });
+  // What is alike on every node is drawn once, under the last.
+  const alike =
+    labels.length > 1 &&
+    new Set(tracks.map((track) => track && `${track.bar}${track.needs}${track.says}`)).size === 1;
+  const rows = labels.map(({ node, label }, at) => {
     const facts = state.facts.find((one) => one.node === node);
     const ledger = ledgers.get(node);
     const name = fill(label, nameColumns - 1, glyphs.ellipsis);
+    const track = alike && at < labels.length - 1 ? undefined : tracks[at];
     const lines = ledger
       ? [
-          `${name} ${memoryBar(ledger, { cells, scaleBytes, reserveBytes, glyphs, paint: pen.paint })}   ${gib(ledger.availableBytes)} available`,
-          ...planTrack(state, ledger, { nameColumns, cells, scaleBytes }, pen),
+          `${name} ${memoryBar(ledger, { cells, scaleBytes, reserveBytes, glyphs, paint: pen.paint })}   ${gib(ledger.availableBytes)} available${heatWords(facts, state, pen)}`,
+          ...(track
+            ? [
+                `${pad('   plan', nameColumns)}${pad(`${track.bar}${track.reserve}`, cells)}   ${track.needs}${alike ? ' on each' : ''}: ${track.says}`,
+              ]
+            : []),
         ]
       : [
           `${name} ${pen.paint.quiet(facts === undefined ? 'not looked at yet' : facts.reached ? `${glyphs.unknown} memory unknown` : `${glyphs.unknown} ${facts.failure.sentence}`)}`,
@@ -63,15 +77,24 @@ function indented(text: string, most: number, columns: number): string {
 
 const PLAN_COLUMNS = 100;
 
-/** Under the bar, before the launch: what stays, what the plan would use, its error bar. */
+type Track = {
+  /** What stays, what the plan would use, its error bar. */
+  readonly bar: string;
+  /** From there to the line that the plan keeps to. */
+  readonly reserve: string;
+  readonly needs: string;
+  readonly says: string;
+};
+
+/** What stands under the bar on a wide terminal, until it serves. */
 function planTrack(
   state: RunState,
   ledger: Ledger,
-  layout: { readonly nameColumns: number; readonly cells: number; readonly scaleBytes: number },
+  layout: { readonly cells: number; readonly scaleBytes: number },
   pen: Pen,
-): readonly string[] {
+): Track | undefined {
   const planned = state.plan?.memory.find((one) => one.node === ledger.node);
-  if (!planned || pen.columns < PLAN_COLUMNS || state.serving) return [];
+  if (!planned || pen.columns < PLAN_COLUMNS || state.serving) return undefined;
   const { glyphs, paint: colours } = pen;
   const at = (bytes: number): number =>
     Math.max(0, Math.min(layout.cells, Math.round((bytes / layout.scaleBytes) * layout.cells)));
@@ -84,20 +107,37 @@ function planTrack(
   const whisker = Math.max(0, Math.min(error, layout.cells - to));
   const reserve = at(ledger.totalBytes - (state.plan?.recipe.memory.reserve ?? 0));
   const gap = reserve - to - whisker;
-  const track =
-    glyphs.stays.repeat(stays) +
-    colours.working(glyphs.planned.repeat(Math.max(0, to - stays))) +
-    glyphs.whisker.repeat(whisker) +
-    (gap >= 0 && reserve < layout.cells ? `${' '.repeat(gap)}${glyphs.reserve}` : '');
   const verdict = {
     fits: 'fits',
     'may-boot': 'may boot',
     'does-not-fit': 'does not fit',
     unknown: 'unknown',
   }[planned.verdict];
-  return [
-    `${pad('   plan', layout.nameColumns)}${pad(track, layout.cells)}   ${gibNumber(planned.sumBytes)} ± ${gibNumber(planned.errorBytes)} GiB: ${verdict}`,
-  ];
+  return {
+    bar:
+      glyphs.stays.repeat(stays) +
+      colours.working(glyphs.planned.repeat(Math.max(0, to - stays))) +
+      glyphs.whisker.repeat(whisker),
+    reserve: gap >= 0 && reserve < layout.cells ? `${' '.repeat(gap)}${glyphs.reserve}` : '',
+    needs: `${gibNumber(planned.sumBytes)} ± ${gibNumber(planned.errorBytes)} GiB`,
+    says: verdict,
+  };
+}
+
+const HEAT_COLUMNS = 118;
+/** A figure that changes by the second is not shown as if it were of now for longer than this, ms. */
+const HEAT_HOLDS = 15_000;
+
+/** "   3 %  46 °C   18 W" of the node's first GPU while the look is fresh and there is room for it. */
+function heatWords(facts: NodeFacts | undefined, state: RunState, pen: Pen): string {
+  if (pen.columns < HEAT_COLUMNS || !facts?.reached || state.lookedAt === undefined) return '';
+  if (pen.now - Date.parse(state.lookedAt) > HEAT_HOLDS) return '';
+  const heat = valueIf(facts.gpus)?.[0]?.heat;
+  if (heat === undefined) return '';
+  const figure = (value: number | undefined, unit: string, columns: number): string =>
+    value === undefined ? '' : `${String(Math.round(value)).padStart(columns)} ${unit}`;
+  const words = [figure(heat.usePercent, '%', 4), figure(heat.celsius, '°C', 4), figure(heat.watts, 'W', 5)];
+  return words.filter((word) => word !== '').join('');
 }
 
 /** Held by others that the consent given or asked for would stop. */

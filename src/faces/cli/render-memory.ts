@@ -1,9 +1,9 @@
-import type { Holder, NodeFacts } from '../../domain/facts.ts';
+import { type Holder, type NodeFacts, valueIf } from '../../domain/facts.ts';
 import { type Ledger, ledgerOf } from '../../domain/ledger.ts';
 import { age, gibNumber, when } from '../../domain/units.ts';
 import { memoryBar } from './memory-bar.ts';
 import type { Style } from './style.ts';
-import { fill, width } from './width.ts';
+import { fill, width, wrap } from './width.ts';
 
 /** One node's memory: a bar, then who holds what. Unknown is said with its reason. */
 export function memoryBlock(
@@ -30,8 +30,27 @@ export function memoryBlock(
     `${paint.strong(left)}${' '.repeat(Math.max(2, columns - width(left) - width(right)))}${paint.quiet(right)}`,
     `${bar}   ${gibNumber(ledger.availableBytes)} available, ${gibNumber(ledger.freeBytes)} free`,
     ...rows(ledger, style),
-    `swap ${gibNumber(ledger.swapFreeBytes)} free of ${gibNumber(ledger.swapTotalBytes)}`,
+    ...wrap(
+      [
+        `swap ${gibNumber(ledger.swapFreeBytes)} free of ${gibNumber(ledger.swapTotalBytes)}`,
+        ...gpuWords(facts),
+      ].join('     '),
+      columns,
+    ),
   ];
+}
+
+/** "GPU 3 %, 46 °C, 18 W", as of the look. */
+function gpuWords(facts: NodeFacts): readonly string[] {
+  const gpus = facts.reached ? (valueIf(facts.gpus) ?? []) : [];
+  return gpus.flatMap(({ index, heat }) => {
+    const figures = [
+      heat?.usePercent === undefined ? '' : `${Math.round(heat.usePercent)} %`,
+      heat?.celsius === undefined ? '' : `${Math.round(heat.celsius)} °C`,
+      heat?.watts === undefined ? '' : `${Math.round(heat.watts)} W`,
+    ].filter((figure) => figure !== '');
+    return figures.length === 0 ? [] : [`GPU${gpus.length > 1 ? ` ${index}` : ''} ${figures.join(', ')}`];
+  });
 }
 
 function rows(ledger: Ledger, style: Style): readonly string[] {

@@ -7,6 +7,7 @@ import type { RankState, RemedyState, RunState } from '../../domain/run-state.ts
 import { edit, lowerFirst } from '../../domain/run-words.ts';
 import { gibNumber, list, plural, rate, stopwatch } from '../../domain/units.ts';
 import { labelled, spread, table } from './labelled.ts';
+import { nowMark } from './now-mark.ts';
 import { quotedLine, quoteLines } from './quotes.ts';
 import type { Style } from './style.ts';
 import { finish } from './style.ts';
@@ -16,14 +17,7 @@ import { width } from './width.ts';
 export function renderRun(state: RunState, style: Style): string {
   const { paint, glyphs } = style;
   const line = nowLine(state, style.now);
-  const mark =
-    line.glyph === '✓'
-      ? paint.ok(glyphs.done)
-      : line.glyph === '✕'
-        ? paint.bad(glyphs.failed)
-        : line.glyph === '◐'
-          ? paint.wait(glyphs.waits)
-          : '';
+  const mark = nowMark(line.glyph, style);
   const took =
     state.startedAt && state.lastAt ? stopwatch(Date.parse(state.lastAt) - Date.parse(state.startedAt)) : '';
   const right = [`run ${state.run}`, took].filter((part) => part !== '').join(` ${glyphs.dot} `);

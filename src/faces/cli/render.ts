@@ -11,6 +11,7 @@ import type {
 import { lowerFirst } from '../../domain/run-words.ts';
 import { gib, list, plural, rate, when } from '../../domain/units.ts';
 import { labelled, spread } from './labelled.ts';
+import { nowMark } from './now-mark.ts';
 import { renderCheck } from './render-check.ts';
 import { renderFit } from './render-fit.ts';
 import { renderMemory } from './render-memory-report.ts';
@@ -114,10 +115,19 @@ function renderStatus(report: StatusReport, style: Style): string {
     unreached.length === 0
       ? `Nothing serves on ${report.cluster}. Bring a model up with firstlight up RECIPE`
       : `${glyphs.unknown} What serves on ${report.cluster} is not known: ${plural(unreached.length, 'node')} not reached`;
-  const empty = report.services.length === 0 ? [nothing] : [];
+  const atWork = (report.busy ?? []).flatMap(({ now, run }) => (now ? [{ now, run }] : []));
+  const empty = report.services.length === 0 && atWork.length === 0 ? [nothing] : [];
   return finish(
     [
       ...empty,
+      ...atWork.flatMap(({ now, run }) => {
+        const mark = nowMark(now.glyph, style);
+        const left = `${mark === '' ? '' : `${mark} `}${paint.strong(now.sentence)}`;
+        return [
+          ...spread(left, paint.quiet(`run ${run}`), style),
+          ...wrap(now.next, style.columns).map((line) => paint.quiet(line)),
+        ];
+      }),
       ...report.services.flatMap((service) => {
         const since = service.since ? ` since ${when(service.since, style.now)}` : '';
         const left = service.serving
