@@ -1,10 +1,10 @@
 import type { JSX } from 'preact';
 import type { Step } from '../../../domain/plan.ts';
+import { railStops } from '../../../domain/rail.ts';
 import type { RemedyState } from '../../../domain/run-state.ts';
 import { edit, STAGE_WORDS } from '../../../domain/run-words.ts';
 import { clock, stopwatch } from '../../../domain/units.ts';
 import type { Page, PageStore } from '../data/page.ts';
-import { railStops } from '../picture/rail.ts';
 import { type AttemptPicture, attemptPicture, type Cell, COLUMNS, type Row } from '../picture/timeline.ts';
 import { Glyph } from './glyph.tsx';
 
@@ -85,10 +85,10 @@ function about(page: Page): string {
   return `${word}started ${clock(shown.startedAt)}${plan}${end}`;
 }
 
-const MARK = { done: '✓', working: '◔', waits: '◐', ahead: '○', never: '·' } as const;
+const MARK = { done: '✓', working: '◔', waits: '◐', ahead: '○', failed: '✕', never: '·' } as const;
 
 function Rail({ page }: { readonly page: Page }): JSX.Element | null {
-  const stops = railStops(page.shown);
+  const stops = page.shown.operation === undefined ? [] : railStops(page.shown);
   if (stops.length === 0) return null;
   return (
     <ol class="rail" aria-label="Progress">
