@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import { openControl } from './control.ts';
 import { writeLabFiles } from './lab-files.ts';
+import { answerQuickCalls } from './quick-calls.ts';
 import { allPids, environmentOf, signal, startTicks } from './real-process.ts';
 import { findStory } from './stories/index.ts';
 import type { Story } from './story.ts';
@@ -22,6 +23,10 @@ export async function startDaemon(folder: string, story: Story | string, seed: n
   const token = randomBytes(16).toString('hex');
   let world: LabWorld | undefined;
   const control = await openControl(token, () => {
+    if (world === undefined) throw new Error('the lab is not there yet');
+    return world;
+  });
+  const quick = answerQuickCalls(real, token, () => {
     if (world === undefined) throw new Error('the lab is not there yet');
     return world;
   });
@@ -59,6 +64,7 @@ export async function startDaemon(folder: string, story: Story | string, seed: n
     async close() {
       await opened.close();
       await control.close();
+      quick.close();
       endAllOf(real);
       rmSync(join(real, 'lab.json'), { force: true });
       rmSync(join(real, 'alive'), { force: true });

@@ -53,10 +53,13 @@ export function startEngine(options: {
       ? {}
       : { FIRSTLIGHT_LAB_SPEED: process.env['FIRSTLIGHT_LAB_SPEED'] }),
   };
-  // The image's start script, as far as it matters: variables that it cannot do without.
-  const script = [...image.requires.map((name) => `: "\${${name}:?}"`), 'exec "$@"'].join('\n');
-  const [file, ...words] =
-    image.requires.length === 0 ? argv : ['/bin/sh', '-c', script, '/opt/start.sh', ...argv];
+  // The image's start script, as far as it matters: variables that it cannot do without, and a second try.
+  const script = [
+    ...image.requires.map((name) => `: "\${${name}:?}"`),
+    image.startsAgain ? '"$@" || { sleep 0.3; exec "$@"; }' : 'exec "$@"',
+  ].join('\n');
+  const plain = image.requires.length === 0 && !image.startsAgain;
+  const [file, ...words] = plain ? argv : ['/bin/sh', '-c', script, '/opt/start.sh', ...argv];
   const child = spawn(file ?? program, words, {
     cwd: root,
     env,

@@ -14,6 +14,7 @@ export type LabImage = {
   /** Programs that are missing in it, and flags (`--nnodes`) that its engine is too old for. */
   readonly lacks: readonly string[];
   readonly requires: readonly string[];
+  readonly startsAgain: boolean;
   readonly nccl: string | undefined;
   readonly files: Readonly<Record<string, string>>;
 };
@@ -21,7 +22,17 @@ export type LabImage = {
 /** All images that a host has: the story's, for engines, and those of its containers. */
 export function imagesOf(story: Story, host: StoryHost): readonly LabImage[] {
   const engines = story.images.map(
-    ({ engine, reference, arch, unsets, lacks = [], requires = [], nccl, files = {} }): LabImage => ({
+    ({
+      engine,
+      reference,
+      arch,
+      unsets,
+      lacks = [],
+      requires = [],
+      startsAgain = false,
+      nccl,
+      files = {},
+    }): LabImage => ({
       reference,
       id: idOf(reference),
       arch,
@@ -32,6 +43,7 @@ export function imagesOf(story: Story, host: StoryHost): readonly LabImage[] {
       unsets,
       lacks,
       requires,
+      startsAgain,
       nccl,
       files,
     }),
@@ -50,6 +62,7 @@ export function imagesOf(story: Story, host: StoryHost): readonly LabImage[] {
             unsets: [],
             lacks: [],
             requires: [],
+            startsAgain: false,
             nccl: undefined,
             files: {},
           },

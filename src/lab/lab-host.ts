@@ -21,7 +21,7 @@ import { MODEL_BYTES, writeModel, writeSnapshot } from './model-files.ts';
 import type { LabInterface, Listener, NetworkTable } from './network-table.ts';
 import { Processes, signalTree } from './processes.ts';
 import { hex, randomOf } from './random.ts';
-import { allPids, environmentOf, signal } from './real-process.ts';
+import { allPids, environmentOf, parentOf, signal } from './real-process.ts';
 import { GIB, type SmiState, type Story, type StoryHost, type StoryMoment } from './story.ts';
 import { Sudo } from './sudo.ts';
 import { Systemd, type Unit, type UnitSpec } from './systemd.ts';
@@ -315,13 +315,10 @@ export class LabHost {
     this.kernelLog.push(`[${Number(seconds).toFixed(6).padStart(12)}] ${text}`);
   }
 
-  /** docker restart of every rank in a container here. */
-  async restartRanks(): Promise<void> {
-    for (const container of this.docker.list) {
-      if (this.imageNamed(container.spec.image)?.engine === undefined) continue;
-      await this.docker.stop(container);
-      this.docker.start(container);
-    }
+  /** Kills what the start script of every rank's container runs, and not the script. */
+  endEngines(): void {
+    const scripts = this.docker.list.flatMap(({ pid, state }) => (state === 'running' ? [pid] : []));
+    for (const pid of allPids()) if (scripts.includes(parentOf(pid) ?? 0)) signal(pid, 'SIGKILL');
   }
 
   close(): void {

@@ -121,6 +121,8 @@ export type StoryImage = {
    * (`speculative-decoding`).
    */
   readonly lacks?: readonly string[];
+  /** Its start script starts the engine once more when that ends. */
+  readonly startsAgain?: true;
   /** Variables without which its start script ends. */
   readonly requires?: readonly string[];
   /** Version of its NCCL, if another than usual. */
@@ -160,8 +162,8 @@ export type StoryHappening =
   | { readonly endedGiB: number }
   /** The driver gives back what it owes. */
   | { readonly givesBack: true }
-  /** Somebody starts the containers of the ranks there anew. */
-  | { readonly restartRanks: true }
+  /** Somebody ends the engines in the containers of the ranks there, and not the containers' own start scripts. */
+  | { readonly endEngines: true }
   | { readonly cutSeconds: number | 'for-ever' }
   | { readonly reboot: true }
   | { readonly endRanks: true };

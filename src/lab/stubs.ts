@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { quote } from '../domain/quote.ts';
+import { quickStub } from './quick-calls.ts';
 
 /** Tools that ask the lab's world. */
 const ASKING = [
@@ -143,7 +144,8 @@ export function writeStubs(
     writeFileSync(join(where, name), `#!/bin/sh\n${text}`);
     chmodSync(join(where, name), 0o755);
   };
-  for (const name of ASKING) put(bin, name, `exec ${node} ${standIn} ${name} "$@"\n`);
+  for (const name of ASKING)
+    put(bin, name, `${quickStub(folder, name)}exec ${node} ${standIn} ${name} "$@"\n`);
   for (const [name, text] of Object.entries(PLAIN)) put(bin, name, text);
   for (const name of programs) {
     put(

@@ -99,7 +99,7 @@ export async function happen(world: LabWorld, turn: StoryTurn): Promise<void> {
   else if ('systemGiB' in turn) host.ledger.takeForSystem(turn.systemGiB * GIB);
   else if ('endedGiB' in turn) host.ledger.owe(turn.endedGiB * GIB);
   else if ('givesBack' in turn) host.ledger.giveBack();
-  else if ('restartRanks' in turn) await host.restartRanks();
+  else if ('endEngines' in turn) host.endEngines();
   else if ('endRanks' in turn) host.endRanks();
   else if ('reboot' in turn) {
     const server = world.ssh.get(turn.node);

@@ -3,42 +3,13 @@ import { causeOf } from '../../src/knowledge/causes.ts';
 import { remedies } from '../../src/knowledge/remedies/index.ts';
 import { stories } from '../../src/lab/stories/index.ts';
 
-const NOT_YET = 'not written yet';
-/** Curable causes of which no story tells, and why. */
+/** Curable causes of which no story tells, and why none can. */
 const WITHOUT: Readonly<Record<string, string>> = {
-  // Family A
-  'ray-memory-monitor-killed-worker': NOT_YET,
-  'unified-memory-exhausted-host-freeze': NOT_YET,
-  'jit-compile-parallelism-oom': NOT_YET,
-  'device-allocation-failed-sigkill-unattributed': NOT_YET,
-  // Family B
-  'cuda-graph-capture-with-host-staged-nccl': NOT_YET,
-  // Family C
-  'wrong-network-address-advertised': NOT_YET,
-  'hostname-resolves-to-wrong-address': NOT_YET,
-  'duplicate-node-rank': NOT_YET,
-  'duplicate-host-ip': NOT_YET,
-  'head-store-restarted-while-worker-attached': NOT_YET,
-  'port-already-in-use': NOT_YET,
-  'rank-local-kernel-cache-drift': NOT_YET,
-  'env-not-set-in-container': NOT_YET,
-  // Family D
-  'process-limit-too-low': NOT_YET,
-  // Family E
-  'wrong-rdma-device-list': NOT_YET,
-  'wrong-gid-index': NOT_YET,
-  'rdma-cabling-topology': NOT_YET,
-  'rdma-underused-one-half-or-small-mtu': NOT_YET,
-  'lossless-ethernet-config-lost': NOT_YET,
-  'memlock-limit-too-low': NOT_YET,
-  'kernel-regression-rdma-registration': NOT_YET,
-  'nccl-build-incompatible-with-platform': NOT_YET,
-  'stale-nccl-config-in-image': NOT_YET,
-  // Family F
-  'kernels-exceed-sm121-shared-memory': NOT_YET,
-  'jit-cache-shared-between-nodes': NOT_YET,
-  'attention-backend-unsupported': NOT_YET,
-  'experimental-kernel-crash': NOT_YET,
+  'unified-memory-exhausted-host-freeze': 'not written yet',
+  'rdma-underused-one-half-or-small-mtu':
+    'it serves, only slower, so that no attempt fails: diagnose names it beside a measured bandwidth, up does not',
+  'lossless-ethernet-config-lost':
+    'a rank’s log has the unanswered packets alone, which up takes for a wrong GID and cures with TCP too; that packets were lost stands in the counters of NICs and switch, which diagnose reads where they are given',
 };
 
 /** Causes that a remedy exists for, each with its remedies. */

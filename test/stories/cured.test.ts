@@ -15,6 +15,28 @@ const EDITS: Readonly<Record<string, string>> = {
   'wrong-interface': 'env.GLOO_SOCKET_IFNAME',
   'other-cage': 'env.NCCL_SOCKET_IFNAME',
   'misspelled-value': 'qwen3',
+  'experimental-experts': '"to":[]',
+  'wrong-attention': 'triton',
+  'large-tiles': 'triton',
+  'many-compilers': 'MAX_JOBS',
+  'shared-cache': 'env.TRITON_CACHE_DIR',
+  'wrong-devices': 'env.NCCL_IB_HCA',
+  'wrong-gid': 'env.NCCL_IB_GID_INDEX',
+  'crossed-rails': 'env.NCCL_CROSS_NIC',
+  'stalling-nccl': '--disable-cuda-graph',
+  'broken-capture': '--enforce-eager',
+  'low-memlock': 'NCCL_IB_DISABLE',
+  'regressed-kernel': 'NCCL_IB_DISABLE',
+  'management-names': '"path":"network"',
+  'unset-variable': '"path":"network"',
+  'head-by-name': '"to":[]',
+  'same-rank': '"to":[]',
+  'same-address': 'env.VLLM_HOST_IP',
+  'port-taken': 'rendezvousPort',
+  'few-tasks': 'OMP_NUM_THREADS',
+  'graphs-too-large': 'memory.fraction',
+  'too-many-requests': '"to":1024',
+  'context-too-long': '"path":"context"',
   'odd-heads': 'layout.pipeline',
   'half-blocks': 'layout.pipeline',
   'long-context': '262144',
@@ -32,6 +54,8 @@ const EDITS: Readonly<Record<string, string>> = {
 const BEFORE: Readonly<Record<string, readonly string[]>> = {
   // What the kernel remembers of files is no page cache, and stays when that is dropped.
   'slab-hides-memory': ['look-again'],
+  // Nobody holds it, and the recipe says itself how much the engine is to ask for.
+  'less-than-seen': ['look-again'],
 };
 
 /** The owner of the story's cluster allows what its person would. */

@@ -44,7 +44,8 @@ export const ncclConfig: Signature = {
   match(view) {
     if (view.serves) return undefined;
     const told = view.find(file)[0] ?? view.find(baked)[0];
-    const trouble = view.find(failing)[0];
+    // A traceback shows the line that raises it, too.
+    const trouble = view.find(failing).find(({ message }) => !/^\s*raise /.test(message));
     const foreign = view.find(plugin)[0];
     const other = otherThanGiven(view);
     const first = told ?? other?.found ?? foreign;

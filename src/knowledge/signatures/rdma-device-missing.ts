@@ -65,9 +65,10 @@ export const rdmaDeviceList: Signature = {
       if (wanted === undefined || view.find(noVerbs).some(on) || view.find(IB_USING).some(on)) continue;
       const none = view.find(IB_NONE).find(on) ?? view.find(notFound).find(on);
       const invalid = view.find(invalidUsage).find(on);
-      if (none === undefined && invalid === undefined) continue;
-      const others = view.find(IB_USING).some((found) => !on(found));
       const said = view.find(IB_HCA).filter(on).slice(-1);
+      // A usage that is refused before NCCL comes to the list is about something else.
+      if (none === undefined && (invalid === undefined || said.length === 0)) continue;
+      const others = view.find(IB_USING).some((found) => !on(found));
       const shown = [...said, none, invalid].filter((found) => found !== undefined);
       return told(view, node, shown, wanted, others || invalid !== undefined ? 0.88 : 0.65);
     }

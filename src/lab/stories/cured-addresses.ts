@@ -66,12 +66,13 @@ export const curedAddresses: readonly Cured[] = [
   {
     name: 'head-restarted',
     title:
-      'Somebody restarts the head’s container while weights are read, and the worker hangs on the old store',
+      'The head’s engine is ended, its start script starts it again, and the worker hangs on the old store',
     cause: 'head-store-restarted-while-worker-attached',
     remedy: 'launch-anew',
     node: 'spark-a',
-    recipe: { engines: ['sglang'], env: FAST },
-    timeline: [{ when: 'loading', node: 'spark-a', restartRanks: true }],
+    recipe: { engines: ['vllm'], env: FAST },
+    images: { startsAgain: true },
+    timeline: [{ when: 'loading', node: 'spark-a', endEngines: true }],
   },
   {
     name: 'tuned-on-one',

@@ -34,10 +34,10 @@ export const curedMemory: readonly Cured[] = [
     title:
       'The worker’s system takes more after the look; the engine finds less than planned, and is given less',
     cause: 'insufficient-free-memory-at-startup',
-    remedy: 'look-again',
+    remedy: 'less-memory',
     node: 'spark-b',
     // As much as there is, so that a little less is too little.
-    recipe: { engines: ['vllm'], sequences: 256, memory: { reserve: '2GiB' } },
+    recipe: { engines: ['vllm'], memory: { fraction: 0.93 } },
     timeline: [{ when: 'rank-started', node: 'spark-b', systemGiB: 2.5 }],
   },
   {
