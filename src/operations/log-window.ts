@@ -1,10 +1,10 @@
 import { STAGES, type Stage } from '../domain/finding.ts';
 import type { RunState } from '../domain/run-state.ts';
 import type { Journal } from '../journal/journal.ts';
-import { messageOf } from '../knowledge/engines/log-line.ts';
 import type { FoldKind } from './log-folds.ts';
 import { LogIndex } from './log-index.ts';
 import type { Level } from './log-level.ts';
+import { prefixOf } from './log-prefix.ts';
 import type { LogView, ViewFilter } from './log-view.ts';
 import type { World } from './world.ts';
 
@@ -204,12 +204,6 @@ function foldAt(index: LogIndex, view: LogView, id: number): LogRow['fold'] {
 function firstLine(index: LogIndex, fold: number): LogPlace {
   const { attempt, rank, line } = index.row(index.folds.firstOf(fold));
   return { attempt, rank, line };
-}
-
-/** How much of a line is stamp, process and rank; an engine's note behind it does not count. */
-function prefixOf(text: string): number {
-  const message = messageOf(text);
-  return message !== '' && text.endsWith(message) ? text.length - message.length : 0;
 }
 
 function indexOf(journal: Journal, run: string): LogIndex {

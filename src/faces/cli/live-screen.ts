@@ -8,6 +8,7 @@ import { drawsUnicode, plainAscii } from './glyphs.ts';
 import { controlJob, type JobControl } from './job-control.ts';
 import { type KeyInput, keyInput } from './key-input.ts';
 import type { KeyPress } from './keys.ts';
+import { keepLines } from './live-lines.ts';
 import { type LiveState, noLive } from './live-state.ts';
 import { frame, lastTop } from './live-view.ts';
 import { roomToDraw } from './may-draw.ts';
@@ -212,9 +213,8 @@ export function createLiveView(
         if (update.availableBytes === undefined) return;
         live = { ...live, beats: new Map(live.beats).set(update.node, update.availableBytes) };
       } else if (update.kind === 'lines') {
-        const at = clock.now();
-        const fresh = update.lines.slice(-KEPT_LINES).map((text) => ({ rank: update.rank, at, text }));
-        live = { ...live, lines: [...live.lines, ...fresh].slice(-KEPT_LINES) };
+        const { rank, lines } = update;
+        live = { ...live, lines: keepLines(live.lines, { rank, lines, at: clock.now() }, KEPT_LINES) };
       }
       if (timer === undefined || clock.now() - lastPaint >= LEAST_MILLISECONDS) soon();
     },

@@ -1,10 +1,11 @@
 import type { Panel } from './keys.ts';
+import type { LiveLine } from './live-lines.ts';
 
 /** What is live and in no journal: the last beats of the nodes, the last lines of the ranks, what a key opened. */
 export type LiveState = {
   /** Node → MemAvailable in bytes since the last look. */
   readonly beats: ReadonlyMap<string, number>;
-  readonly lines: readonly { readonly rank: number; readonly at: number; readonly text: string }[];
+  readonly lines: readonly LiveLine[];
   readonly interrupted: boolean;
   /** Whether keys are read, so that the last row names them. */
   readonly keys?: boolean;
