@@ -194,12 +194,24 @@ export class Connection {
       this.#reply({ ok: true });
       if (gpu && bytes > POOLED_SHARE * host.ledger.snapshot.totalBytes) host.sees('pooled');
     } else {
-      if (gpu) {
-        host.driverGotNothing();
-        host.sees('no-memory');
-      }
-      this.#refuse('out-of-memory', `${bytes} bytes are not to be had`);
+      const refuse = (): void => this.#refuse('out-of-memory', `${bytes} bytes are not to be had`);
+      if (gpu) host.driverGotNothing();
+      if (gpu) host.sees('no-memory');
+      if (gpu && host.starvesSeconds > 0) this.#starve(host, refuse);
+      else refuse();
     }
+  }
+
+  /** The whole host stands still before the driver gives up: who is logged in is cut off, and nobody gets in. */
+  #starve(host: LabHost, then: () => void): void {
+    const ssh = this.#world().ssh.get(host.name);
+    host.starves();
+    ssh?.fail('wedged');
+    ssh?.dropConnections();
+    setTimeout(() => {
+      ssh?.fail('none');
+      then();
+    }, host.starvesSeconds * 1000).unref();
   }
 
   #holder(host: LabHost, hello: Hello): void {

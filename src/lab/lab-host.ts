@@ -283,6 +283,18 @@ export class LabHost {
   /** What the kernel has said since the lab began, as dmesg shows it. */
   readonly kernelLog: string[] = [];
 
+  /** How long this host answers nobody once its memory ran out; 0 where it goes on. */
+  get starvesSeconds(): number {
+    return this.#options.host.starvesSeconds ?? 0;
+  }
+
+  /** What the kernel says while it looks in vain for a page. */
+  starves(): void {
+    this.#kernelSays(
+      'sshd: page allocation failure: order:0, mode:0x140dca(GFP_HIGHUSER_MOVABLE|__GFP_COMP|__GFP_ZERO), nodemask=(null),cpuset=/,mems_allowed=0',
+    );
+  }
+
   /** What the driver says in the kernel's log when it gets no memory (580, mem_desc.c). */
   driverGotNothing(): void {
     this.#kernelSays(

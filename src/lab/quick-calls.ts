@@ -75,7 +75,12 @@ export function answerQuickCalls(
     rest = lines.pop() ?? '';
     for (const number of lines) void answer(join(at, number), token, world);
   });
-  return { close: () => void calls.destroy() };
+  return {
+    close() {
+      calls.destroy();
+      rmSync(at, { recursive: true, force: true });
+    },
+  };
 }
 
 async function answer(call: string, token: string, world: () => LabWorld): Promise<void> {

@@ -50,6 +50,8 @@ export async function serveSsh(options: SshHostOptions): Promise<SshHost> {
   let fault: SshFault = 'none';
   let loggedIn = 0;
   const sockets = new Set<Socket>();
+  /** Who came while it was wedged: nobody reads them until it is not. */
+  const waiting = new Set<Socket>();
   const server = new ssh2.Server({ hostKeys: [options.hostKey], ident: 'firstlight-lab' }, (connection) => {
     authenticate(connection, keys);
     // Each session listens for its end: more than Node's warning expects.
@@ -73,7 +75,7 @@ export async function serveSsh(options: SshHostOptions): Promise<SshHost> {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     socket.setNoDelay(true);
-    if (fault === 'wedged') socket.resume();
+    if (fault === 'wedged') waiting.add(socket);
     else server.injectSocket(socket);
   });
   await new Promise<void>((resolve, reject) => {
@@ -93,6 +95,9 @@ export async function serveSsh(options: SshHostOptions): Promise<SshHost> {
     dropConnections,
     fail: (next) => {
       fault = next;
+      if (fault === 'wedged') return;
+      for (const socket of waiting) if (!socket.destroyed) server.injectSocket(socket);
+      waiting.clear();
     },
     close: () =>
       new Promise((resolve) => {

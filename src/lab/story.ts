@@ -84,6 +84,8 @@ export type StoryHost = {
   readonly driver?: string;
   /** KiB of memory that a process may lock, where limits.d says a number. */
   readonly memlockKib?: number;
+  /** Where the driver finds no memory, the host answers nobody for so long. */
+  readonly starvesSeconds?: number;
   /** Most tasks that the services together may have, containers too. */
   readonly pidsMax?: number;
   /** Files that lie there besides: path and text. */

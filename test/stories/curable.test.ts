@@ -5,7 +5,6 @@ import { stories } from '../../src/lab/stories/index.ts';
 
 /** Curable causes of which no story tells, and why none can. */
 const WITHOUT: Readonly<Record<string, string>> = {
-  'unified-memory-exhausted-host-freeze': 'not written yet',
   'rdma-underused-one-half-or-small-mtu':
     'it serves, only slower, so that no attempt fails: diagnose names it beside a measured bandwidth, up does not',
   'lossless-ethernet-config-lost':

@@ -133,6 +133,20 @@ export const curedMemory: readonly Cured[] = [
     },
   },
   {
+    name: 'frozen-host',
+    title:
+      'Graphs take the worker’s last memory, and the whole host stands still for a while; less is asked for',
+    cause: 'unified-memory-exhausted-host-freeze',
+    remedy: 'less-memory',
+    node: 'spark-b',
+    recipe: {
+      engines: ['sglang'],
+      memory: { fraction: 0.95, guard: 'off' },
+      args: { sglang: ['--cuda-graph-max-bs', '512'] },
+    },
+    b: { starvesSeconds: 4 },
+  },
+  {
     name: 'too-many-requests',
     title: 'The sampler has no room for 4096 requests at once; a quarter of them is served',
     cause: 'too-many-sequences-for-memory',
