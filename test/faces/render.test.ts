@@ -305,7 +305,14 @@ test('the consent question says who is stopped, how, and what comes back', () =>
   const asked = state.asked ?? expect.fail('asked');
   const text = consentText({ asked, plan: state.plan, facts: state.facts }, style);
   golden('consent', text);
-  for (const line of text.split('\n')) expect(width(line)).toBeLessThanOrEqual(80);
+  for (const columns of [60, 80, 120])
+    for (const unicode of [true, false]) {
+      const narrow = consentText(
+        { asked, plan: state.plan, facts: state.facts },
+        { ...style, columns, glyphs: glyphs(unicode) },
+      );
+      for (const line of narrow.split('\n')) expect(width(line), line).toBeLessThanOrEqual(columns);
+    }
 });
 
 test('a holder with a long name is told within the terminal, and its pid once', () => {

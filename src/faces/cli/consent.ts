@@ -6,7 +6,7 @@ import { lowerFirst } from '../../domain/run-words.ts';
 import { age, clock, gib, gibNumber, list, plural } from '../../domain/units.ts';
 import { cleanAll } from './clean.ts';
 import type { Style } from './style.ts';
-import { finish } from './style.ts';
+import { finish, written } from './style.ts';
 import { pad, width, wrap } from './width.ts';
 
 export type Asked = Extract<Event, { type: 'consent-asked' }>;
@@ -68,7 +68,7 @@ export function consentText(question: Question, style: Style): string {
     [
       '',
       `${paint.wait(head)}${gap}${paint.quiet(at)}`,
-      ...wrap(sentence(question, nodes), columns),
+      ...wrap(written(sentence(question, nodes), style), columns),
       ...asked.steps.flatMap((step, index) =>
         row(step, index, { names, severalNodes: nodes.length > 1 }, style),
       ),

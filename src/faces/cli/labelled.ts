@@ -1,5 +1,4 @@
-import { plainAscii } from './glyphs.ts';
-import type { Style } from './style.ts';
+import { type Style, written } from './style.ts';
 import { pad, width, wrap, wrapAdvice } from './width.ts';
 
 const LABEL_COLUMNS = 9;
@@ -7,15 +6,10 @@ const LABEL_COLUMNS = 9;
 /** "Why     text", wrapped under itself; nothing when there is no text. */
 export function labelled(label: string, texts: readonly string[], style: Style): readonly string[] {
   const indent = ' '.repeat(LABEL_COLUMNS);
-  return (
-    texts
-      .filter((text) => text !== '')
-      // ASCII for an arrow is wider than the arrow: what is to be wrapped is what will be written.
-      .flatMap((text) =>
-        wrapAdvice(style.glyphs.unicode ? text : plainAscii(text), style.columns - LABEL_COLUMNS),
-      )
-      .map((line, index) => (index === 0 ? `${pad(label, LABEL_COLUMNS)}${line}` : `${indent}${line}`))
-  );
+  return texts
+    .filter((text) => text !== '')
+    .flatMap((text) => wrapAdvice(written(text, style), style.columns - LABEL_COLUMNS))
+    .map((line, index) => (index === 0 ? `${pad(label, LABEL_COLUMNS)}${line}` : `${indent}${line}`));
 }
 
 /** Left and right on one line; the right part goes to its own line where there is no room. */

@@ -3,7 +3,7 @@ import { cleanAll, safeJson } from './clean.ts';
 import { mayDraw } from './may-draw.ts';
 import { memoryReportLines } from './render-memory-report.ts';
 import { finish, type Style } from './style.ts';
-import { truncate } from './width.ts';
+import { truncate, width } from './width.ts';
 
 type Screen = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly rows?: number };
 
@@ -17,7 +17,7 @@ export function watchMemory(
     readonly style: () => Style;
   },
 ): { readonly show: (report: MemoryReport) => void; readonly showed: () => boolean } {
-  let drawn = 0;
+  let drawn: readonly string[] = [];
   let shown = false;
   const draws = !options.json && mayDraw(screen, options.env, options.plain);
   return {
@@ -28,19 +28,21 @@ export function watchMemory(
         const rows = (screen.rows || 24) - 2;
         const lines = memoryReportLines(cleanAll<MemoryReport>(raw), style);
         const kept = lines.length > rows ? [...lines.slice(0, rows - 1), style.paint.quiet('…')] : lines;
-        const text = finish(
-          [...kept, style.paint.quiet('Ctrl-C ends the watch; nothing is changed')].map((line) =>
-            truncate(line, style.columns),
-          ),
-          style,
+        const shownLines = [...kept, style.paint.quiet('Ctrl-C ends the watch; nothing is changed')].map(
+          (line) => truncate(line, style.columns),
         );
+        const text = finish(shownLines, style);
         // Row by row over the last drawing: what is erased whole would flicker.
         const over = text.replace(/^/gm, '\x1b[2K').replace(/\x1b\[2K$/, '');
-        const now = text.split('\n').length - 1;
-        const left = Math.max(0, drawn - now);
+        // A window that was made narrower has wrapped what stands there.
+        const before = drawn.reduce(
+          (sum, line) => sum + Math.max(1, Math.ceil(width(line) / style.columns)),
+          0,
+        );
+        const left = Math.max(0, before - shownLines.length);
         const rest = left === 0 ? '' : `${'\x1b[2K\n'.repeat(left)}\x1b[${left}A`;
-        screen.write(`${drawn === 0 ? '' : `\x1b[${drawn}A\r`}${over}${rest}`);
-        drawn = now;
+        screen.write(`${before === 0 ? '' : `\x1b[${before}A\r`}${over}${rest}`);
+        drawn = shownLines;
       } else {
         const style = options.style();
         screen.write(

@@ -31,6 +31,10 @@ export function styleOf(
 
 /** Lines → the text to write; in a terminal without Unicode our own signs become ASCII. */
 export function finish(lines: readonly string[], style: Style): string {
-  const text = `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
+  return written(`${lines.map((line) => line.trimEnd()).join('\n')}\n`, style);
+}
+
+/** Text as it will be written; ASCII for a sign may be wider than the sign, so do this before text is wrapped. */
+export function written(text: string, style: Style): string {
   return style.glyphs.unicode ? text : plainAscii(text);
 }
