@@ -73,7 +73,10 @@ export function answerQuickCalls(
   calls.setEncoding('utf8').on('data', (text: string | Buffer) => {
     const lines = (rest + String(text)).split('\n');
     rest = lines.pop() ?? '';
-    for (const number of lines) void answer(join(at, number), token, world);
+    for (const number of lines)
+      answer(join(at, number), token, world).catch(() => {
+        // Whoever asked is gone, and its folder with it.
+      });
   });
   return {
     close() {
@@ -131,6 +134,7 @@ function say(
     writeSync(fd, `${code}\n`);
     closeSync(fd);
   } catch {
+    // Nobody reads it any more.
     rmSync(call, { recursive: true, force: true });
   }
 }
