@@ -42,6 +42,49 @@ test.each([
   expect(Math.abs(found / seen - 1)).toBeLessThan(0.005);
 });
 
+// "GPU KV cache size" of boots that no case holds, which the rules were not made from (noonghunna/club-3090 #594,
+// mitchross/talos-argocd-proxmox #1995, club-3090 #75, #76, #1086): concurrency times the context since June 2026.
+test.each([
+  ['Qwen3.8-27B-FP8', 4.99, 131_072, { kvCacheDtype: 'fp8' }, 302_921],
+  [
+    'Qwen3.6-27B-FP8',
+    5.33,
+    262_144,
+    { kvCacheDtype: 'fp8', speculative: { method: 'mtp', tokens: 3 } },
+    300_220,
+  ],
+  ['Qwen3.6-27B-FP8', 9.58, 185_000, { speculative: { method: 'dflash', tokens: 5 } }, 188_838],
+  ['Qwen3.6-27B-FP8', 10.36, 200_000, { speculative: { method: 'dflash', tokens: 5 } }, 204_615],
+  ['Qwen3.8-27B-FP8', 11.15, 65_536, { speculative: { method: 'dflash2', tokens: 7 } }, 214_135],
+])('%s over two cards with %f GiB of cache for %i tokens, %j, has as many as was printed', (...of) => {
+  const [name, available, context, settings, seen] = of;
+  const { poolTokens } = rank(name, {
+    layout: { tensor: 2 },
+    context,
+    settings: { ...settings, prefixCaching: true, batchedTokens: 8192, availableKvBytes: available * GIB },
+  });
+  expect(Math.abs((poolTokens ?? Number.NaN) / seen - 1)).toBeLessThan(0.001);
+});
+
+test('sliding windows want more since vLLM 0.26: between the two a launch may boot', () => {
+  // vllm#49878: 45.79 GiB until 0.25, 70.79 GiB since.
+  const at = (gib: number) =>
+    fitting('gemma-4-31B-NVFP4', {
+      total: 139.8,
+      context: 262_144,
+      settings: { batchedTokens: 32_768, availableKvBytes: gib * GIB },
+    });
+  const between = at(60);
+  expect(between.checks.find(({ name }) => name === 'cache')?.what).toMatch(
+    /takes 45\.79 GiB \(70\.79 GiB with vLLM since 0\.26\)/,
+  );
+  expect([at(40), between, at(75)].map(({ verdict }) => verdict)).toEqual([
+    'does not fit',
+    'may boot',
+    'fits',
+  ]);
+});
+
 // GiB for one request of the whole length, as vLLM's refusal says it.
 test.each([
   ['Qwen3-Coder-480B-A35B', 1, 262_144, 'auto', 62],

@@ -26,7 +26,7 @@ export function vllmChecks(input: FitInput, numbers: Numbers): EngineView {
     const given = settings.availableKvBytes;
     const extra = room === undefined || !Number.isFinite(least) ? 0 : room - least;
     const kvBytes = settings.kvCacheBytes ?? (given === undefined ? room : given + extra);
-    const pool = poolOf(stage, kvBytes, input, numbers);
+    const pool = poolOf(stage, kvBytes, input, numbers, 1);
     return {
       numbers: stage,
       kvBytes,
@@ -98,6 +98,7 @@ function poolOf(
   kvBytes: number | undefined,
   { settings }: FitInput,
   { assumed, draft }: Numbers,
+  steps: 1 | 2,
 ): Pool | undefined {
   if (stage.cache === undefined) return undefined;
   return vllmPool({
@@ -105,6 +106,7 @@ function poolOf(
     availableBytes: Math.max(0, kvBytes ?? 0),
     context: assumed.context ?? 1,
     batchedTokens: assumed.batchedTokens,
+    steps,
     draftTokens: draft.tokens,
     prefixCaching: assumed.prefixCaching,
     blockSize: settings.blockSize,
@@ -114,10 +116,15 @@ function poolOf(
 
 function stageChecks(
   { numbers, kvBytes, pool }: StageResult & { readonly pool: Pool | undefined },
-  { settings }: FitInput,
-  { assumed }: Numbers,
+  input: FitInput,
+  all: Numbers,
 ): readonly FitCheck[] {
+  const { settings } = input;
+  const { assumed } = all;
   if (kvBytes === undefined || pool === undefined || assumed.context === undefined) return [];
+  // What builds since 0.26 want more for sliding windows: the middle of both is asked for, and half of it may be off.
+  const later = poolOf(numbers, kvBytes, input, all, 2)?.requestBytes ?? pool.requestBytes;
+  const half = (later - pool.requestBytes) / 2;
   const measured = settings.availableKvBytes !== undefined || settings.kvCacheBytes !== undefined;
   const errorBytes = measured
     ? 0.02 * kvBytes
@@ -125,9 +132,9 @@ function stageChecks(
   const checks: FitCheck[] = [
     {
       name: 'cache',
-      what: cacheWords(kvBytes, pool.requestBytes, assumed.context),
-      marginBytes: kvBytes - pool.requestBytes,
-      errorBytes,
+      what: cacheWords(kvBytes, pool.requestBytes, later, assumed.context),
+      marginBytes: kvBytes - pool.requestBytes - half,
+      errorBytes: errorBytes + half,
     },
   ];
   // FORMULAS 5.8: a hybrid that may take more sequences than there are pages of state is refused before its graphs.
@@ -143,8 +150,9 @@ function stageChecks(
   return checks;
 }
 
-function cacheWords(kvBytes: number, requestBytes: number, context: number): string {
-  const request = `one request of ${thousands(context)} tokens, which takes ${(requestBytes / GIB).toFixed(2)} GiB`;
+function cacheWords(kvBytes: number, requestBytes: number, later: number, context: number): string {
+  const more = later > 1.01 * requestBytes ? ` (${(later / GIB).toFixed(2)} GiB with vLLM since 0.26)` : '';
+  const request = `one request of ${thousands(context)} tokens, which takes ${(requestBytes / GIB).toFixed(2)} GiB${more}`;
   return kvBytes > 0
     ? `a cache of ${(kvBytes / GIB).toFixed(1)} GiB for ${request}`
     : `weights and overhead take ${(-kvBytes / GIB).toFixed(1)} GiB more than the budget, which leaves no cache for ${request}`;

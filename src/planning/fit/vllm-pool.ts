@@ -15,6 +15,11 @@ type Asked = {
   readonly availableBytes: number;
   readonly context: number;
   readonly batchedTokens: number;
+  /**
+   * Steps whose tokens a sliding window keeps besides its own: one, and two since 0.26, which frees a window only
+   * when the step behind is done (max_in_flight_tokens, vllm#47728).
+   */
+  readonly steps?: 1 | 2;
   readonly draftTokens: number;
   readonly prefixCaching: boolean;
   readonly blockSize: number | undefined;
@@ -46,7 +51,9 @@ export function vllmPool(of: Asked): Pool {
     const tokens = tokensOf(kind);
     const all = Math.ceil(context / (tokens * dcp));
     if (kind.window === undefined) return sum + count(kind) * all;
-    const kept = Math.min(kind.window - 1 + of.batchedTokens, context);
+    // Drafters with a window are younger than 0.26.
+    const steps = kind.name === 'draft' ? 2 : (of.steps ?? 1);
+    const kept = Math.min(kind.window - 1 + steps * of.batchedTokens, context);
     return sum + count(kind) * (Math.ceil(kept / tokens) + 1);
   }, 0);
   const deep = Math.max(1, ...cache.kinds.map((kind) => Math.ceil(kind.layers / count(kind))));
