@@ -14,9 +14,11 @@ export type Bystander = {
 
 const hold = (name: string): string => `/srv/bin/node /srv/hold.mjs ${name} mib 64`;
 const box = (name: string): string => `-v /srv:/srv:ro tiny ${hold(name)}`;
-const unit = (name: string, more = ''): string =>
+/** Shell that makes and starts a unit which holds a little memory, and comes back with its host. */
+export const unit = (name: string, more = ''): string =>
   `printf '%b' '[Service]\\nExecStart=${hold(name)}\\nRestart=always\\n${more}[Install]\\nWantedBy=multi-user.target\\n' >/etc/systemd/system/${name}.service && systemctl daemon-reload && systemctl enable -q --now ${name}`;
-const loose = (name: string): string => `cd /tmp && setsid ${hold(name)} </dev/null >/dev/null 2>&1 &`;
+/** Shell that starts the same by hand, as whoever runs it. */
+export const loose = (name: string): string => `cd /tmp && setsid ${hold(name)} </dev/null >/dev/null 2>&1 &`;
 
 /** One kind of holder on each host: containers, units, and processes of three users. */
 export const BYSTANDERS: readonly Bystander[] = [

@@ -112,6 +112,23 @@ export const FAULTS = {
       ),
     causes: ['ssh-server-limits-connections'],
   },
+  maxSessions: {
+    what: 'MaxSessions 1',
+    strike: (fleet, host) =>
+      void fleet.must(
+        host,
+        'root',
+        `echo 'MaxSessions 1' >/etc/ssh/sshd_config.d/one.conf && systemctl restart ssh && ${HANG_UP}`,
+      ),
+    mend: (fleet, host) =>
+      void fleet.must(
+        host,
+        'root',
+        `rm /etc/ssh/sshd_config.d/one.conf && systemctl restart ssh && ${HANG_UP}`,
+      ),
+    causes: [],
+    harmless: true,
+  },
   hungUp: {
     what: 'all logins cut',
     strike: (fleet, host) => void fleet.must(host, 'root', HANG_UP),

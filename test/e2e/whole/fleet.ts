@@ -135,13 +135,19 @@ ${nodes.join('\n')}
     readonly run?: string;
     readonly speed?: number;
     readonly engines?: string;
+    /** The model's folder; `/srv/model` where left out. */
+    readonly path?: string;
+    /** Further variables, as YAML inside braces. */
+    readonly env?: string;
+    /** Further lines of the recipe, as YAML. */
+    readonly more?: string;
   }): void {
     const count = options.nodes.length;
     writeFileSync(
       this.file('recipe.yaml'),
       `recipe: ${options.name ?? 'tiny'}
 model: example/tiny
-path: /srv/model
+path: ${options.path ?? '/srv/model'}
 nodes: [${options.nodes.map((host) => `spark-${host}`).join(', ')}]
 engines: [${options.engines ?? 'sglang'}]
 layout: {nodes: ${count}, tensor: ${count}}
@@ -150,8 +156,9 @@ sequences: 2
 memory: {reserve: ${Math.round(options.reserve ?? 0)}}
 run:
 ${options.run ?? '  in: process\n  command: {sglang: [/srv/bin/node, /srv/dist/lab/engine/main.js, sglang], vllm: [/srv/bin/node, /srv/dist/lab/engine/main.js, vllm]}'}
-env: {FIRSTLIGHT_LAB_SPEED: "${options.speed ?? 6}"}
+env: {FIRSTLIGHT_LAB_SPEED: "${options.speed ?? 6}"${options.env === undefined ? '' : `, ${options.env}`}}
 serve: {port: 30000}
+${options.more ?? ''}
 `,
     );
   }
