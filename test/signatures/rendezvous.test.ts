@@ -328,6 +328,15 @@ describe('interfaces, firewalls and containers', () => {
       },
     },
     {
+      as: 'a variable that dash misses',
+      cause: 'env-not-set-in-container',
+      at: 'worker',
+      logs: {
+        head: [world(0, '10.10.10.1'), waited],
+        worker: ['/opt/start.sh: 4: GLOO_SOCKET_IFNAME: parameter not set or null'],
+      },
+    },
+    {
       as: 'a port of the store',
       cause: 'port-already-in-use',
       at: 'head',
@@ -563,6 +572,12 @@ describe('a rank of which there is no word', () => {
       cause: 'rank-never-started',
       at: 'worker',
       logs: { head },
+    },
+    {
+      as: 'older torch says no more than this',
+      cause: 'rank-never-started',
+      at: 'worker',
+      logs: { head: [world(0, '192.168.200.12'), 'RuntimeError: Socket Timeout'] },
     },
   ]);
 

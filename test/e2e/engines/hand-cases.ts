@@ -24,7 +24,7 @@ export const HAND_CASES: readonly HandCase[] = [
     args: () => ({}),
     cause: 'rank-never-started',
     atFault: 'worker',
-    quote: /1\/2 clients joined|waiting for clients/,
+    quote: /1\/2 clients joined|Socket Timeout/,
     seconds: PATIENCE,
   },
   {
