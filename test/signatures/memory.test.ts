@@ -366,6 +366,38 @@ describe('the KV cache and graphs', () => {
       },
     },
     {
+      as: 'the head says what the worker lacks',
+      cause: 'kv-cache-too-small-for-max-len',
+      at: 'worker',
+      logs: {
+        head: [
+          ...vllm,
+          '(Worker_TP0 pid=80) INFO 10-02 07:12:20 [gpu_worker.py:430] Available KV cache memory: 2.11 GiB',
+          "(EngineCore pid=77) ERROR 10-02 07:12:21 [core.py:1136] ValueError: To serve at least one request with the model's max seq len (262144), 3.07 GiB KV cache is needed, which is larger than the available KV cache memory (1.04 GiB). Based on the available memory, the estimated maximum model length is 84880.",
+          failed,
+        ],
+        worker: [
+          '(Worker_TP1 pid=81) INFO 10-02 07:12:20 [gpu_worker.py:430] Available KV cache memory: 1.04 GiB',
+        ],
+      },
+    },
+    {
+      as: 'the head says that nothing is left on the worker',
+      cause: 'gpu-memory-utilization-too-low',
+      at: 'worker',
+      logs: {
+        head: [
+          ...vllm,
+          '(Worker_TP0 pid=80) INFO 10-02 07:12:20 [gpu_worker.py:430] Available KV cache memory: 0.31 GiB',
+          '(EngineCore pid=77) ERROR 10-02 07:12:21 [core.py:1136] ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.',
+          failed,
+        ],
+        worker: [
+          '(Worker_TP1 pid=81) INFO 10-02 07:12:20 [gpu_worker.py:430] Available KV cache memory: -0.66 GiB',
+        ],
+      },
+    },
+    {
       as: 'the profile counted memory of somebody else',
       cause: 'kv-cache-negative-other-process-counted',
       at: 'head',
