@@ -16,10 +16,10 @@ export type Broken = {
   readonly family: string;
   /** The node at fault; `undefined` where the fault lies between them. */
   readonly node: Letter | undefined;
-  /** What must be quoted from a rank's log, or what the look must have seen of the node at fault. */
-  readonly shows: { readonly line: RegExp } | { readonly fact: RegExp };
-  /** The remedy that must be applied and proved, or what a person is told to do. */
-  readonly cure: { readonly remedy: string } | { readonly advice: RegExp };
+  /** What must be quoted from a rank's log, or what the looks must have seen of the node at fault: once, or to change. */
+  readonly shows: { readonly line: RegExp } | { readonly fact: RegExp } | { readonly changed: RegExp };
+  /** The remedy that must be applied and proved, and what of the recipe it edits; or what a person is told to do. */
+  readonly cure: { readonly remedy: string; readonly edits: readonly string[] } | { readonly advice: RegExp };
   /** The cure stops a holder, who is asked about by this name. */
   readonly asks?: RegExp;
   /** What ran on that host ends with the host itself. */
@@ -63,7 +63,7 @@ export const BROKEN: readonly Broken[] = [
     family: 'C',
     node: 'b',
     shows: { line: /remote=\[127\.0\.1\.1\]/ },
-    cure: { remedy: 'use-node-addresses' },
+    cure: { remedy: 'use-node-addresses', edits: ['network'] },
   },
   {
     what: 'interface that one node lacks',
@@ -75,7 +75,7 @@ export const BROKEN: readonly Broken[] = [
     family: 'C',
     node: 'b',
     shows: { line: new RegExp(`Unable to find address for: ${CABLE}`) },
-    cure: { remedy: 'use-node-addresses' },
+    cure: { remedy: 'use-node-addresses', edits: ['env.GLOO_SOCKET_IFNAME'] },
   },
   {
     what: 'rendezvous port taken',
@@ -89,7 +89,7 @@ export const BROKEN: readonly Broken[] = [
     family: 'C',
     node: 'a',
     shows: { line: /failed to listen on any local network address\. port: 20000/ },
-    cure: { remedy: 'other-port' },
+    cure: { remedy: 'other-port', edits: ['rendezvousPort'] },
   },
   {
     what: 'rendezvous port taken before',
@@ -100,7 +100,7 @@ export const BROKEN: readonly Broken[] = [
     family: 'C',
     node: 'a',
     shows: { fact: /"port":20000,"pid":\{"known":false/ },
-    cure: { remedy: 'other-port' },
+    cure: { remedy: 'other-port', edits: ['rendezvousPort'] },
   },
   {
     what: 'holder of memory',
@@ -120,7 +120,7 @@ export const BROKEN: readonly Broken[] = [
     node: 'b',
     // It is the head that complains, since it has more than the worker is left with.
     shows: { line: /The memory capacity is unbalanced/ },
-    cure: { remedy: 'look-again' },
+    cure: { remedy: 'look-again', edits: [] },
     asks: /trainer/,
   },
   {
@@ -171,7 +171,7 @@ export const BROKEN: readonly Broken[] = [
     family: 'K',
     node: 'b',
     shows: { line: /Connection closed by peer \[192\.168\.77\.13\]/ },
-    cure: { remedy: 'launch-anew' },
+    cure: { remedy: 'launch-anew', edits: [] },
   },
   {
     what: 'fabric link down',
@@ -199,7 +199,10 @@ export const BROKEN: readonly Broken[] = [
     family: 'C',
     node: undefined,
     shows: { line: /while trying to connect to \(192\.168\.77\.12, 20000\)/ },
-    cure: { advice: /sudo ufw allow from|nc -vz 192\.168\.77\.12 20000/ },
+    cure: {
+      advice:
+        /^On spark-a: sudo ufw status; sudo nft list ruleset; then allow all between the nodes: sudo ufw allow from 192\.168\.77\.13$/,
+    },
   },
   {
     what: 'head restarted while loading',
@@ -211,8 +214,8 @@ export const BROKEN: readonly Broken[] = [
     cause: 'host-restarted',
     family: 'L',
     node: 'a',
-    shows: { fact: /"bootId":"/ },
-    cure: { remedy: 'launch-anew' },
+    shows: { changed: /"bootId":"([\w-]+)"/ },
+    cure: { remedy: 'launch-anew', edits: [] },
     ends: 'a',
   },
 ];
