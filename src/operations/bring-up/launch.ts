@@ -57,7 +57,7 @@ async function unstarted(
   tellFinding(up, attempt, {
     cause: full ? 'disk-full' : 'unknown',
     node,
-    title,
+    title: full ? `A disk of ${node} is full, so rank ${rank} could not be started there` : title,
     why: said,
     advice: [full ? `make room, on ${node}: df -h ~; du -xh --max-depth=1 ~` : `look at it there: ${said}`],
   });
