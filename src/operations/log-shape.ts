@@ -20,56 +20,50 @@ export function shapeOf(text: string): Shape {
   let words = bar === null ? 0 : 1;
   for (let at = 0; at < end; ) {
     const code = text.charCodeAt(at);
-    if (isWord(code)) {
-      const from = at;
-      let digits = isDigit(code);
-      let hex = isHex(code);
-      for (at += 1; at < end; at++) {
-        const next = text.charCodeAt(at);
-        if (!isWord(next)) break;
-        digits ||= isDigit(next);
-        hex &&= isHex(next);
-      }
-      if (digits || (hex && at - from >= HEX_WORD)) continue;
-      for (let one = from; one < at; one++) hash = mixed(hash, text.charCodeAt(one));
-      hash = mixed(hash, SPACE);
-      words++;
-    } else if (code === SLASH) at = pathEnd(text, at, end);
-    else at++;
+    let kinds = kindOf(code);
+    if (kinds === 0) {
+      at = code === SLASH ? pathEnd(text, at, end) : at + 1;
+      continue;
+    }
+    const from = at;
+    let word = hash;
+    for (let one = code, kind = kinds; kind !== 0; kind = kindOf(one)) {
+      kinds |= kind;
+      word = Math.imul(word ^ one, FNV);
+      at += 1;
+      if (at === end) break;
+      one = text.charCodeAt(at);
+    }
+    if ((kinds & DIGIT) !== 0 || (kinds === HEX && at - from >= HEX_WORD)) continue;
+    hash = Math.imul(word ^ SPACE, FNV);
+    words++;
   }
   return { hash: words === 0 ? 0 : hash >>> 0 || 1, percent: bar === null ? undefined : Number(bar[1]) };
 }
 
 const SPACE = 0x20;
 const SLASH = 0x2f;
+/** Prime of the hash FNV-1a, 32 bits. */
+const FNV = 0x01000193;
+
+/** What a character may be part of: a word, a hex word, a number; of none where it parts words. */
+const LETTER = 1;
+const HEX = 2;
+const DIGIT = 4;
+const KINDS = Uint8Array.from({ length: 0x80 }, (_, code) => {
+  const sign = String.fromCharCode(code);
+  if (/[0-9]/.test(sign)) return DIGIT;
+  if (/[a-fA-F]/.test(sign)) return HEX;
+  return /\w/.test(sign) ? LETTER : 0;
+});
+
+function kindOf(code: number): number {
+  return code < 0x80 ? (KINDS[code] ?? 0) : LETTER;
+}
+
+const BEHIND_PATH = /[ \t"'`,;:()[\]<>{}|]/g;
 
 function pathEnd(text: string, from: number, end: number): number {
-  let at = from + 1;
-  while (at < end && !BEHIND_PATH.has(text.charCodeAt(at))) at++;
-  return at;
-}
-
-const BEHIND_PATH = new Set([...' \t"\'`,;:()[]<>{}|'].map((sign) => sign.charCodeAt(0)));
-
-function isWord(code: number): boolean {
-  return (
-    isDigit(code) ||
-    (code >= 0x41 && code <= 0x5a) ||
-    (code >= 0x61 && code <= 0x7a) ||
-    code === 0x5f ||
-    code > 0x7f
-  );
-}
-
-function isDigit(code: number): boolean {
-  return code >= 0x30 && code <= 0x39;
-}
-
-function isHex(code: number): boolean {
-  return isDigit(code) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66);
-}
-
-/** One step of FNV-1a, 32 bits. */
-function mixed(hash: number, code: number): number {
-  return Math.imul(hash ^ code, 0x01000193);
+  BEHIND_PATH.lastIndex = from + 1;
+  return Math.min(end, BEHIND_PATH.exec(text)?.index ?? end);
 }

@@ -1,7 +1,7 @@
 import type { RunState } from '../domain/run-state.ts';
 import type { LogIndex } from './log-index.ts';
 import type { LogView } from './log-view.ts';
-import { type LogFilter, viewOf } from './log-window.ts';
+import { type LogFilter, type LogPlace, viewOf } from './log-window.ts';
 import type { World } from './world.ts';
 
 /** A log from its first row to its last, in pieces of as many rows each: one number of each list a piece. */
@@ -18,7 +18,11 @@ export type LogStrip = {
   readonly quotes: readonly number[];
   /** How often a rank entered a stage, or ended. */
   readonly marks: readonly number[];
+  /** Quoted lines, and the lines at which ranks moved on, in their order; the first 500. */
+  readonly stops: readonly (LogPlace & { readonly row: number })[];
 };
+
+const MOST_STOPS = 500;
 
 /** Where in the log of a run much came at once, where it went wrong, and where its ranks moved on. */
 export async function logStrip(
@@ -43,6 +47,10 @@ export async function logStrip(
   const moves = movesOf(state, filter)
     .map((at) => rowAt(index, rows, at))
     .sort((a, b) => a - b);
+  const quotedRows = [...quoted]
+    .map((id) => index.placeOf(id, rows))
+    .filter((row) => quoted.has(rows[row] ?? -1));
+  const stops = rows.length === 0 ? [] : [...new Set([...moves, ...quotedRows])].sort((a, b) => a - b);
   return {
     total: rows.length,
     lines: each(sum(linesOf)),
@@ -51,6 +59,10 @@ export async function logStrip(
     errors: each(sum((id) => (index.levelOf(id) === 'error' ? 1 : 0))),
     quotes: each(sum((id) => (quoted.has(id) ? 1 : 0))),
     marks: each((from, to) => moves.filter((row) => row >= from && row < to).length),
+    stops: stops.slice(0, MOST_STOPS).map((row) => {
+      const { attempt, rank, line } = index.row(rows[row] ?? 0);
+      return { attempt, rank, line, row };
+    }),
   };
 }
 

@@ -230,6 +230,10 @@ describe('a window of a folded log', () => {
       errors: [0, 0, 0, 1],
       quotes: [0, 0, 0, 1],
       marks: [0, 0, 2, 0],
+      stops: [
+        { ...at(1, 3), row: 3 },
+        { ...at(0, 5), row: 5 },
+      ],
     });
     const narrow = await logStrip({ journal }, moved, { ...ALL, ranks: [1], level: 'warning' }, 100);
     expect(narrow).toMatchObject({ total: 2, lines: [1, 2], warnings: [1, 2], marks: [1, 0] });

@@ -177,6 +177,7 @@ describe('the log of the dashboard', () => {
     await box.focus();
     await page.keyboard.press('Space');
     await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
     await page.keyboard.press('d');
     expect(await theme()).not.toBe(first);
     await page.close();
@@ -227,6 +228,60 @@ describe('the log of the dashboard', () => {
     await page.getByText(`${stamp}layer fj is ready`).waitFor();
     await page.getByRole('button', { name: 'raw', pressed: true }).click();
     await expect.poll(() => texts(page)).toContain('layer fj is ready');
+    await page.close();
+  });
+
+  it('keys go through what was found, to it among the other lines, and to the first error', async () => {
+    const page = await open('?q=shards');
+    await page.getByText('26 lines').waitFor();
+    await page.locator('h1').click();
+    await page.keyboard.press('e');
+    await page.keyboard.press('0');
+    for (const key of ['N', 'N', 'n']) await page.keyboard.press(key);
+    await page.getByText(/^\d+ of 26 lines$/).waitFor();
+    await page.locator('.log-box').press('Enter');
+    await page.getByText(`${LINES.length} lines`).waitFor();
+    await page.locator('.row.shown').waitFor();
+    expect(new URL(page.url()).searchParams.get('q')).toBe(null);
+    await page.locator('h1').click();
+    await page.keyboard.press('e');
+    await page.locator('.row.shown', { hasText: 'Traceback (most recent' }).waitFor();
+    await page.close();
+  });
+
+  it('a line that a finding quotes comes out of its fold, and keys go to it', async () => {
+    const page = await open();
+    await page.getByText('ValueError: no such model').waitFor();
+    rig.journal.append(run, {
+      type: 'finding',
+      attempt: 1,
+      cause: 'unknown',
+      node: 'spark-0',
+      rank: 0,
+      role: 'head',
+      stage: 'weights',
+      final: true,
+      confidence: 0.5,
+      title: 'Rank 0 stopped',
+      why: 'It said so.',
+      quotes: [{ rank: 0, node: 'spark-0', line: 63, text: shards(8) }],
+      consequences: [],
+      advice: [],
+      values: {},
+    });
+    await page.getByText('Rank 0 stopped').first().waitFor();
+    await page.locator('h1').click();
+    // The strip tells where the quoted lines are, as soon as it has heard of them.
+    await expect
+      .poll(async () => {
+        await page.keyboard.press('[');
+        return page.locator('.row.quoted.shown').count();
+      })
+      .toBe(1);
+    expect(await page.locator('.row.quoted .x').textContent()).toBe(shards(8));
+    await page.getByRole('button', { name: '▸ 24 earlier of this bar' }).waitFor();
+    expect(await seriousFaults(page)).toEqual([]);
+    await shot(page, '24-log-quoted');
     await page.close();
   });
 });

@@ -161,6 +161,9 @@ export const answers = {
     errors: z.array(z.number().int()),
     quotes: z.array(z.number().int()).describe('lines that a finding quotes'),
     marks: z.array(z.number().int()).describe('how often a rank entered a stage or ended'),
+    stops: z
+      .array(logPlace.extend({ row: z.number().int() }))
+      .describe('quoted lines and those at which ranks moved on, with their rows'),
   }),
   look: z.strictObject({ at: z.string(), facts: z.array(nodeFacts) }),
   engine: z.strictObject({

@@ -141,6 +141,8 @@ export type LogStrip = {
   readonly errors: readonly number[];
   readonly quotes: readonly number[];
   readonly marks: readonly number[];
+  /** Quoted lines, and those at which ranks moved on, with their rows. */
+  readonly stops: readonly (LogPlace & { readonly row: number })[];
 };
 
 export async function getLogStrip(filter: LogFilter, pieces: number): Promise<LogStrip> {

@@ -121,6 +121,16 @@ export class LogWindows {
     return { index: answer.from, row };
   }
 
+  /** Where the first error of that attempt, or of all, stands under this filter. */
+  async firstError(attempt: number | undefined): Promise<string | undefined> {
+    const { filter } = this;
+    if (filter === undefined) return undefined;
+    const wanted = { ...filter, level: 'error', attempt: filter.attempt ?? attempt, open: [] } as const;
+    const answer = await getLog({ ...wanted, from: 0, count: 1 }).catch(() => undefined);
+    const row = answer?.rows[0];
+    return row === undefined ? undefined : placeText(row);
+  }
+
   async strip(pieces: number): Promise<LogStrip | undefined> {
     const { filter, open } = this;
     if (filter === undefined) return undefined;

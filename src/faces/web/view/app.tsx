@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { HERE_NOW } from '../data/address.ts';
 import type { Page, PageStore } from '../data/page.ts';
 import { Cluster } from './cluster.tsx';
@@ -26,7 +26,7 @@ export function App({ page, store }: { readonly page: Page; readonly store: Page
   useEffect(() => {
     document.title = `${document.querySelector('h1')?.textContent ?? ''} · firstlight`;
   });
-  useEffect(() => {
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent): void =>
       key(event, store, { single, setKeys, toggle: () => setLarge(!full) });
     addEventListener('keydown', press);
@@ -143,6 +143,7 @@ function key(event: KeyboardEvent, store: PageStore, does: Does): void {
   }
   if (field || (!does.single && event.key.length === 1)) return;
   const { address, events } = store.page;
+  const press = (selector: string): void => document.querySelector<HTMLElement>(selector)?.click();
   const focus = (id: string): void => document.getElementById(id)?.focus();
   const step = (by: number): void => {
     const at = events?.findLastIndex((one) => one.seq <= (address.at ?? 0)) ?? -1;
@@ -152,23 +153,30 @@ function key(event: KeyboardEvent, store: PageStore, does: Does): void {
   const pressed: Readonly<Record<string, () => void>> = {
     '?': () => does.setKeys(true),
     '/': () => focus('search'),
-    f: () => document.querySelector<HTMLElement>('.log-panel .chip.follow')?.click(),
-    e: () => store.refine({ level: address.level === 'error' ? undefined : 'error' }),
+    f: () => press('.log-panel .chip.follow'),
     c: () => focus('card-head'),
     r: () => focus('runs'),
     m: does.toggle,
     d: toggleTheme,
-    t: () => document.querySelector<HTMLElement>('.log-panel .chip.raw')?.click(),
-    w: () => document.querySelector<HTMLElement>('.log-panel .chip.wide')?.click(),
+    t: () => press('.log-panel .chip.raw'),
+    w: () => press('.log-panel .chip.wide'),
+    ' ': () => press('.replay .chip'),
     '0': () => store.refine({ ranks: [] }),
     ArrowLeft: () => step(-1),
     ArrowRight: () => step(1),
   };
   const work =
     pressed[event.key] ??
-    (/^[1-8]$/.test(event.key) ? () => store.refine({ ranks: [Number(event.key) - 1] }) : undefined);
+    (/^[1-8]$/.test(event.key)
+      ? () => document.querySelectorAll<HTMLElement>('.log-panel .of-rank')[Number(event.key) - 1]?.click()
+      : /^[nNe[\]]$/.test(event.key)
+        ? () => dispatchEvent(new CustomEvent('log-key', { detail: event.key }))
+        : undefined);
   if (work === undefined) return;
-  if (address.at === undefined && event.key.startsWith('Arrow')) return;
+  if (address.at === undefined && (event.key.startsWith('Arrow') || event.key === ' ')) return;
+  // What has the focus takes the space bar itself.
+  if (event.key === ' ' && target instanceof HTMLElement && target.matches('button, a, summary, .log-box'))
+    return;
   event.preventDefault();
   work();
 }

@@ -6,7 +6,9 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['/', 'search the log'],
   ['1 … 8, 0', 'a rank on or off, all ranks'],
   ['f, End', 'follow the end of the log'],
-  ['e', 'errors only'],
+  ['n, N', 'the line after or before, of those found'],
+  ['[, ]', 'the mark or quoted line before or after'],
+  ['e', 'the first error of this attempt'],
   ['c', 'the card beside'],
   ['r', 'choose a run'],
   ['m', 'cluster full or compact'],
@@ -14,9 +16,13 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['t', "lines with the engine's own stamp"],
   ['w', 'log at full height'],
   ['↑ ↓, Enter', 'in the log: choose a line, open or close its fold'],
-  ['Space, ← →', 'replay: play, one event'],
+  ['Space', 'replay: play, pause'],
+  ['← →', 'replay: one event'],
   ['Esc', 'close, clear, back to live'],
 ];
+
+/** Keys that write no character: nobody hits them by speaking. */
+const ALWAYS = /^[↑←]|^Esc/;
 
 type Props = {
   readonly open: boolean;
@@ -42,15 +48,15 @@ export function Keys({ open, close, single, setSingle }: Props): JSX.Element {
           checked={single}
           onChange={({ currentTarget }) => setSingle(currentTarget.checked)}
         />{' '}
-        Single keys do this. Off: only Esc, arrows and Enter do anything.
+        Single keys are on
       </label>
-      <dl class={single ? '' : 'off'}>
+      <dl>
         {KEYS.map(([key, what]) => (
           <div key={key}>
-            <dt>
+            <dt class={single || ALWAYS.test(key) ? '' : 'off'}>
               <kbd>{key}</kbd>
             </dt>
-            <dd>{what}</dd>
+            <dd class={single || ALWAYS.test(key) ? '' : 'off'}>{what}</dd>
           </div>
         ))}
       </dl>

@@ -19,6 +19,7 @@ export type PoolNews = {
   readonly unread: number;
   /** The line that a person chose. */
   readonly selected: LogRow | undefined;
+  readonly selectedRow: number | undefined;
 };
 
 /** The elements that a log is drawn in: a box that scrolls, what is in it, and the strip beside. */
@@ -91,6 +92,11 @@ export class LogPool {
     this.ended(end.from);
   }
 
+  /** The row that a person chose. */
+  get chosen(): LogRow | undefined {
+    return this.selected?.row;
+  }
+
   follow(): void {
     this.following = true;
     this.wish = undefined;
@@ -130,6 +136,19 @@ export class LogPool {
     void this.windows.toggle(this.selected.row, this.scroll.first()).then((made) => this.made(made));
   }
 
+  /** Goes to the mark or quoted line next to the chosen row, or to the first one in view. */
+  async toStop(step: 1 | -1): Promise<void> {
+    const here = this.selected?.index ?? (step > 0 ? this.scroll.first() - 1 : this.scroll.first());
+    const stop = this.strip.stop(here, step);
+    if (stop !== undefined) await this.reveal(placeText(stop));
+  }
+
+  /** Goes to the first line that is an error, of that attempt. */
+  async toError(attempt: number | undefined): Promise<void> {
+    const place = await this.windows.firstError(attempt);
+    if (place !== undefined) await this.reveal(place);
+  }
+
   /** Lines as the engines wrote them, of the rows in view that are like that. */
   rawOf(holds: (row: HTMLElement) => boolean): string {
     return this.pool
@@ -157,10 +176,11 @@ export class LogPool {
   private async seek(place: string): Promise<void> {
     this.following = false;
     const found = await this.windows.seek(place);
-    if (found === undefined) return;
+    // Where the filter hides it there is nowhere to go.
+    if (found === undefined || placeText(found.row) !== place) return;
     this.scroll.resize(this.windows.sizes.total);
     this.look = { ...this.look, flashed: place };
-    if (placeText(found.row) === place) this.select(found);
+    this.select(found);
     this.scroll.to(Math.max(0, found.index - Math.floor(this.scroll.visible() / 3)));
     this.tell();
     this.later();
@@ -239,6 +259,7 @@ export class LogPool {
       following: this.following,
       unread: this.following ? 0 : Math.max(0, sizes.lines - this.seen),
       selected: this.selected?.row,
+      selectedRow: this.selected?.index,
     });
   }
 

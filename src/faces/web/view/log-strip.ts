@@ -1,4 +1,4 @@
-import type { LogStrip } from '../data/api.ts';
+import type { LogPlace, LogStrip } from '../data/api.ts';
 import { stripPicture } from '../picture/strip.ts';
 import { colour } from './colour.ts';
 
@@ -42,6 +42,12 @@ export class StripCanvas {
     };
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', turned);
     addEventListener('theme', turned);
+  }
+
+  /** The mark or quoted line next to that row, on or back. */
+  stop(row: number, step: 1 | -1): LogPlace | undefined {
+    const stops = this.strip?.stops ?? [];
+    return step > 0 ? stops.find((one) => one.row > row) : stops.findLast((one) => one.row < row);
   }
 
   /** The log was painted; `key` changes with its filter. */

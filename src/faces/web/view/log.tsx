@@ -16,6 +16,7 @@ const NOTHING: PoolNews = {
   following: true,
   unread: 0,
   selected: undefined,
+  selectedRow: undefined,
 };
 
 /** All ranks' lines as one log: filtered and searched by the server, never held whole here. */
@@ -54,8 +55,15 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
     // The box goes when this does, and these with it.
     current.addEventListener('copy', copy);
     current.addEventListener('click', (event) => onPress(event, made));
-    current.addEventListener('keydown', (event) => onKey(event, made));
-    return () => removeEventListener('show-line', reveal);
+    current.addEventListener('keydown', (event) => onKey(event, made, store));
+    const act = (event: Event): void => {
+      if (event instanceof CustomEvent) doKey(event.detail, made, store);
+    };
+    addEventListener('log-key', act);
+    return () => {
+      removeEventListener('show-line', reveal);
+      removeEventListener('log-key', act);
+    };
   }, []);
   useEffect(() => {
     if (shown.run === '') return;
@@ -85,7 +93,7 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
           <button
             key={rank.rank}
             type="button"
-            class="chip"
+            class="chip of-rank"
             aria-pressed={address.ranks.length === 0 || address.ranks.includes(rank.rank)}
             onClick={() =>
               store.refine({
@@ -139,7 +147,10 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
           onInput={({ currentTarget }) => store.refine({ q: currentTarget.value })}
         />
         <span class="spacer" />
-        <span class="small quiet count">{thousands(news.lines)} lines</span>
+        <span class="small quiet count">
+          {address.q !== '' && news.selectedRow !== undefined && `${thousands(news.selectedRow + 1)} of `}
+          {thousands(news.lines)} lines
+        </span>
         <button type="button" class="chip follow" onClick={() => pool.current?.follow()}>
           {news.following ? 'following ↓' : `▾ ${thousands(news.unread)} new`}
         </button>
@@ -205,11 +216,11 @@ function onPress({ target }: Event, pool: LogPool): void {
 }
 
 /** Keys of the box: arrows choose a line, Enter opens or closes its fold. */
-function onKey(event: KeyboardEvent, pool: LogPool): void {
+function onKey(event: KeyboardEvent, pool: LogPool, store: PageStore): void {
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   if (event.key === 'ArrowDown') pool.choose(1);
   else if (event.key === 'ArrowUp') pool.choose(-1);
-  else if (event.key === 'Enter') pool.toggle();
+  else if (event.key === 'Enter') open(pool, store);
   else return;
   event.preventDefault();
 }
@@ -218,6 +229,25 @@ function toggled(chosen: readonly number[], rank: number, all: readonly number[]
   const now = chosen.length === 0 ? all : chosen;
   const next = now.includes(rank) ? now.filter((one) => one !== rank) : [...now, rank];
   return next.length === all.length ? [] : next;
+}
+
+/** A fold opens or closes; a line that was searched for is shown among the others. */
+function open(pool: LogPool, store: PageStore): void {
+  const { q, level } = store.page.address;
+  const { chosen } = pool;
+  if (chosen !== undefined && (q !== '' || level !== undefined)) {
+    void pool.reveal(placeText(chosen));
+    store.refine({ q: '', level: undefined });
+  } else pool.toggle();
+}
+
+/** Keys of the page that are about the log. */
+function doKey(key: string, pool: LogPool, store: PageStore): void {
+  if (key === 'n') pool.choose(1);
+  else if (key === 'N') pool.choose(-1);
+  else if (key === '[') void pool.toStop(-1);
+  else if (key === ']') void pool.toStop(1);
+  else if (key === 'e') void pool.toError(store.page.shown.attempts.at(-1)?.attempt);
 }
 
 /** Quoted lines by attempt, rank and line, with their number on the card. */
