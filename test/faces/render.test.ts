@@ -415,6 +415,47 @@ test('a node with a finding about something else still says what memory it has',
   expect(text).not.toContain('It answered');
 });
 
+test('holders that are to be stopped for memory are one verdict of their node, and a plan that fits is one line', () => {
+  const way = (name: string, back = ''): CheckReport['items'][number] => ({
+    level: 'blocks',
+    topic: 'holders',
+    node: 'spark-b',
+    title: `${name} (somebody's) is in the way: 31.2 GiB.`,
+    remedy: `firstlight up asks whether to stop ${name}.${back}`,
+  });
+  const fine = (node: string, title: string): CheckReport['items'][number] => ({
+    level: 'fine',
+    topic: 'memory',
+    node,
+    title,
+    remedy: undefined,
+  });
+  const warning = {
+    level: 'warning',
+    topic: 'names',
+    node: 'spark-a',
+    title: 'a warning',
+    remedy: undefined,
+  } as const;
+  const report: CheckReport = {
+    ...check,
+    items: [
+      way('ollama.service'),
+      way('comfyui'),
+      way('python train.py', ' It cannot be brought back.'),
+      warning,
+      ...['spark-a', 'spark-b'].flatMap((node) => [
+        fine(node, 'It fits.'),
+        fine(node, 'So much is available.'),
+      ]),
+    ],
+  };
+  const text = renderReport(report, style, { why: false, streamed: false });
+  golden('report-check-holders', text);
+  const whole = renderReport(report, { ...style, verbose: true }, { why: false, streamed: false });
+  expect(whole).toContain("comfyui (somebody's) is in the way");
+});
+
 test('memory that could not be reckoned is no zero', () => {
   const memory = storyPlan.memory.map((node) => ({
     ...node,

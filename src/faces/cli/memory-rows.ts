@@ -52,7 +52,7 @@ export function memoryRows(state: RunState, live: LiveState, pen: Pen): MemoryRo
           `${name} ${memoryBar(ledger, { cells, scaleBytes, reserveBytes, glyphs, paint: pen.paint })}   ${gib(ledger.availableBytes)} available${heatWords(facts, state, pen)}`,
           ...(track
             ? [
-                `${pad('   plan', nameColumns)}${pad(`${track.bar}${track.reserve}`, cells)}   ${track.needs}${alike ? ' on each' : ''}: ${track.says}`,
+                `${pad('   plan', nameColumns)}${pad(`${track.bar}${track.reserve}`, cells)}   ${needWords(track, alike, columns - nameColumns - cells - 3)}`,
               ]
             : []),
         ]
@@ -122,6 +122,15 @@ function planTrack(
     needs: `${gibNumber(planned.sumBytes)} ± ${gibNumber(planned.errorBytes)} GiB`,
     says: verdict,
   };
+}
+
+/** "88.3 ± 2.5 GiB on each: fits", shorter where there is no room for it. */
+function needWords({ needs, says }: Track, each: boolean, columns: number): string {
+  const words = [
+    ...(each ? [`${needs} on each: ${says}`, `${needs} each: ${says}`] : []),
+    `${needs}: ${says}`,
+  ];
+  return words.find((text) => width(text) <= columns) ?? `${needs}: ${says}`;
 }
 
 const HEAT_COLUMNS = 118;

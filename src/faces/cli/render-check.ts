@@ -3,6 +3,7 @@ import { valueIf } from '../../domain/facts.ts';
 import { ledgerOf } from '../../domain/ledger.ts';
 import type { CheckItem, CheckReport } from '../../domain/report.ts';
 import { brief, gibNumber, plural } from '../../domain/units.ts';
+import { memoryTogether, type ShownItem } from './check-memory.ts';
 import { memoryBlock } from './render-memory.ts';
 import type { Style } from './style.ts';
 import { finish } from './style.ts';
@@ -12,24 +13,25 @@ import { pad, width, wrap, wrapAdvice } from './width.ts';
 export function renderCheck(report: CheckReport, style: Style): string {
   const nodes = report.facts.map((facts) => facts.node);
   const names = Math.max(8, ...nodes.map(width));
-  const rest = report.items.filter((item) => !nodes.includes(item.node));
+  const all = style.verbose ? report.items : memoryTogether(report);
+  const rest = all.filter((item) => !nodes.includes(item.node));
   return finish(
     [
       `${report.cluster}: ${plural(report.facts.length, 'node')} looked at in ${brief(report.milliseconds)}`,
-      ...report.facts.flatMap((facts) => node(facts, report, names, style)),
+      ...report.facts.flatMap((facts) => node(facts, all, names, style)),
       ...(rest.length > 0
         ? [style.paint.strong('cluster'), ...rest.flatMap((item) => itemLines(item, style))]
         : []),
-      summary(report.items, style),
+      summary(all, style),
       ...(style.verbose ? memory(report, style) : []),
     ],
     style,
   );
 }
 
-function node(facts: NodeFacts, report: CheckReport, names: number, style: Style): readonly string[] {
+function node(facts: NodeFacts, all: readonly ShownItem[], names: number, style: Style): readonly string[] {
   const { paint, glyphs } = style;
-  const items = report.items.filter((item) => item.node === facts.node);
+  const items = all.filter((item) => item.node === facts.node);
   const bad = items.filter((item) => item.level !== 'fine');
   const name = paint.strong(pad(facts.node, names));
   if (bad.length === 0 && facts.reached) {
@@ -58,7 +60,7 @@ function node(facts: NodeFacts, report: CheckReport, names: number, style: Style
       ...itemLines(
         item,
         style,
-        item.topic === 'memory' && item.level === 'blocks' ? holders(facts, item) : '',
+        item.more ?? (item.topic === 'memory' && item.level === 'blocks' ? holders(facts, item) : ''),
       ),
     ]),
   ];
