@@ -1,5 +1,5 @@
 import type { RunState } from '../domain/run-state.ts';
-import type { LogIndex } from './log-index.ts';
+import { movesOf, rowAt } from './log-moves.ts';
 import type { LogView } from './log-view.ts';
 import { type LogFilter, type LogPlace, viewOf } from './log-window.ts';
 import type { World } from './world.ts';
@@ -45,7 +45,7 @@ export async function logStrip(
   const timeOf = (row: number): number => index.row(rows[Math.min(row, rows.length - 1)] ?? 0).at;
   const linesOf = (id: number): number => linesAt(view, id);
   const moves = movesOf(state, filter)
-    .map((at) => rowAt(index, rows, at))
+    .map(({ at }) => rowAt(index, rows, at))
     .sort((a, b) => a - b);
   const quotedRows = [...quoted]
     .map((id) => index.placeOf(id, rows))
@@ -69,25 +69,4 @@ export async function logStrip(
 function linesAt(view: LogView, id: number): number {
   const closed = view.closedOver(id);
   return closed === 0 ? 1 : view.linesIn(closed);
-}
-
-/** When the ranks that the filter lets through entered their stages and ended, ms. */
-function movesOf(state: RunState, { ranks, attempt }: LogFilter): readonly number[] {
-  return state.attempts
-    .filter((one) => attempt === undefined || one.attempt === attempt)
-    .flatMap((one) => one.ranks)
-    .filter(({ rank }) => ranks.length === 0 || ranks.includes(rank))
-    .flatMap(({ entered, ended }) => [...Object.values(entered), ...(ended === undefined ? [] : [ended.at])])
-    .map((at) => Date.parse(at));
-}
-
-/** The first row that is not before that moment; the last one where none is. */
-function rowAt(index: LogIndex, rows: readonly number[], at: number): number {
-  let low = 0;
-  for (let high = rows.length - 1; low < high; ) {
-    const middle = (low + high) >> 1;
-    if (index.row(rows[middle] ?? 0).at < at) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -4,6 +4,7 @@ import type { Journal } from '../journal/journal.ts';
 import type { FoldKind } from './log-folds.ts';
 import { LogIndex } from './log-index.ts';
 import type { Level } from './log-level.ts';
+import { movesOf, rowAt } from './log-moves.ts';
 import { prefixOf } from './log-prefix.ts';
 import type { LogView, ViewFilter } from './log-view.ts';
 import type { World } from './world.ts';
@@ -21,6 +22,8 @@ export type LogRow = LogPlace & {
   readonly text: string;
   /** So many characters at its beginning are the engine's own stamp and rank. */
   readonly prefix: number;
+  /** What ranks moved on to just before it. */
+  readonly marks?: readonly string[] | undefined;
   /** On the one row of a closed fold, and on the first row of an open one. */
   readonly fold?:
     | {
@@ -92,6 +95,11 @@ export async function logWindow(
     return closed === 0 ? id : view.lastIn(closed);
   });
   const texts = index.texts(shown);
+  const marks = new Map<number, readonly string[]>();
+  for (const { at, text } of view.rows.length === 0 ? [] : movesOf(state, query)) {
+    const row = rowAt(index, view.rows, at);
+    marks.set(row, [...(marks.get(row) ?? []), text]);
+  }
   return {
     total: view.rows.length,
     lines: view.lines,
@@ -102,7 +110,12 @@ export async function logWindow(
       const text = texts[at] ?? '';
       const fold = foldAt(index, view, ids[at] ?? id);
       const row = { rank, node, attempt, line, at: time, stage, level, text, prefix: prefixOf(text) };
-      return fold === undefined ? row : { ...row, fold };
+      const passed = marks.get(from + at);
+      return {
+        ...row,
+        ...(fold === undefined ? {} : { fold }),
+        ...(passed === undefined ? {} : { marks: passed }),
+      };
     }),
     warnings: view.warnings,
     errors: view.errors,

@@ -235,6 +235,10 @@ describe('a window of a folded log', () => {
         { ...at(0, 5), row: 5 },
       ],
     });
+    const { rows } = await logWindow({ journal }, moved, ALL);
+    expect(rows.flatMap(({ marks }, row) => (marks === undefined ? [] : [[row, ...marks]]))).toEqual([
+      [3, 'rank 0 · weights', 'rank 1 · weights'],
+    ]);
     const narrow = await logStrip({ journal }, moved, { ...ALL, ranks: [1], level: 'warning' }, 100);
     expect(narrow).toMatchObject({ total: 2, lines: [1, 2], warnings: [1, 2], marks: [1, 0] });
     expect(await logStrip({ journal }, moved, { ...ALL, q: 'nothing like it' }, 100)).toMatchObject({

@@ -139,6 +139,7 @@ export const answers = {
         attempt: z.number().int(),
         level: z.enum(['error', 'warning', '']),
         prefix: z.number().int().describe('characters of the text that are the stamp and rank of the engine'),
+        marks: z.array(z.string()).optional().describe('what ranks moved on to just before it'),
         fold: z
           .strictObject({
             place: logPlace,

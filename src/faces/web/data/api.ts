@@ -30,6 +30,8 @@ export type LogRow = {
   readonly text: string;
   /** So many characters of it are the engine's stamp and rank. */
   readonly prefix: number;
+  /** What ranks moved on to just before it. */
+  readonly marks?: readonly string[];
   /** On the row of a closed fold, whose latest line it is, and on the first row of an open one. */
   readonly fold?: LogFold;
 };

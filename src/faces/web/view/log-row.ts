@@ -19,7 +19,7 @@ export function newRow(): HTMLElement {
   row.className = 'row';
   row.setAttribute('role', 'row');
   row.innerHTML =
-    '<span role="cell" class="t"></span><span role="cell" class="r"></span><span role="cell" class="x"></span><span role="cell" class="f"><button type="button" tabindex="-1"></button></span>';
+    '<span role="cell" class="t"></span><span role="cell" class="r"></span><span role="cell" class="x"></span><span role="cell" class="f"><b></b><button type="button" tabindex="-1"></button></span>';
   return row;
 }
 
@@ -43,8 +43,9 @@ const LEVEL_SIGN = { error: ' ✕', warning: ' !', '': '' } as const;
 /** Writes the row into an element of the pool; without a row it is one that is still asked for. */
 export function writeRow(element: HTMLElement, row: LogRow | undefined, look: RowLook): void {
   const [time, rank, text, fold] = element.children;
-  const button = fold?.firstElementChild;
-  if (!(time && rank && text && button instanceof HTMLButtonElement)) return;
+  const [mark, button] = fold?.children ?? [];
+  if (!(time && rank && text && mark && button instanceof HTMLButtonElement)) return;
+  mark.textContent = row?.marks?.join(' · ') ?? '';
   button.hidden = row?.fold === undefined;
   if (row === undefined) {
     time.textContent = '';
@@ -63,7 +64,7 @@ export function writeRow(element: HTMLElement, row: LogRow | undefined, look: Ro
   text.textContent = rowText(row, look.raw);
   text.setAttribute('title', row.text.length > 200 ? row.text.slice(0, 2000) : '');
   const folded = row.fold?.kind === 'frames' && !row.fold.open ? ' frames' : '';
-  element.className = `row ${row.level}${folded}${quote === undefined ? '' : ' quoted'}${place === look.flashed ? ' shown' : ''}${place === look.selected ? ' selected' : ''}`;
+  element.className = `row ${row.level}${folded}${row.marks === undefined ? '' : ' marked'}${quote === undefined ? '' : ' quoted'}${place === look.flashed ? ' shown' : ''}${place === look.selected ? ' selected' : ''}`;
   element.id = `log-${row.rank}-${row.line}`;
   element.dataset['place'] = place;
   if (row.fold === undefined) return;

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { STAGES } from '../../../domain/finding.ts';
 import { STAGE_WORDS } from '../../../domain/run-words.ts';
 import { clock, thousands } from '../../../domain/units.ts';
 import { placeText } from '../data/api.ts';
@@ -195,7 +196,7 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
         <div class="line-whole" aria-live="polite">
           <p class="small quiet">
             rank {news.selected.rank} · {news.selected.node} · line {thousands(news.selected.line)} ·{' '}
-            {clock(new Date(news.selected.at).toISOString())}
+            {stageWords(news.selected.stage)} · {clock(new Date(news.selected.at).toISOString())}
             {news.selected.fold &&
               ` · ${foldWords(news.selected.fold)}, Enter ${news.selected.fold.open ? 'closes' : 'opens'} it`}
           </p>
@@ -204,6 +205,11 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
       )}
     </section>
   );
+}
+
+function stageWords(name: string): string {
+  const stage = STAGES.find((one) => one === name);
+  return stage === undefined ? name : STAGE_WORDS[stage];
 }
 
 /** A press on the words of a fold opens or closes it; one on a line chooses it. */
