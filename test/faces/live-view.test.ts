@@ -210,3 +210,15 @@ test('in a wide terminal the GPU’s figures stand beside the bar while the look
   expect(shown(120, 60).join('\n')).not.toContain('°C');
   expect(shown(100, 0).join('\n')).not.toContain('°C');
 });
+
+test('what a node has available is dated where neither a look nor a beat is of now', () => {
+  const at = (seconds: number, more: Partial<LiveState>) =>
+    frame(
+      foldAll(storyUntil(seconds)),
+      { ...live, ...more },
+      { columns: 80, rows: 24, now: storyTime(seconds), color: false, unicode: true },
+    ).find((line) => line.startsWith('spark-b worker'));
+  const beatAt = new Map([['spark-b', storyTime(150)]]);
+  expect(at(160, { beatAt })).toMatch(/72\.0 GiB available$/);
+  expect(at(172, { beatAt })).toMatch(/72\.0 GiB at 10:05:11$/);
+});

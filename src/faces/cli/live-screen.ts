@@ -195,7 +195,7 @@ export function createLiveView(
   return {
     event: (event, before, after) => {
       state = after;
-      if (event.type === 'looked') live = { ...live, beats: new Map() };
+      if (event.type === 'looked') live = { ...live, beats: new Map(), beatAt: new Map() };
       if (
         event.type === 'run-started' ||
         (event.type === 'rank-started' && before.attempts !== after.attempts && event.rank === 0)
@@ -211,7 +211,11 @@ export function createLiveView(
     live: (update) => {
       if (update.kind === 'beat') {
         if (update.availableBytes === undefined) return;
-        live = { ...live, beats: new Map(live.beats).set(update.node, update.availableBytes) };
+        live = {
+          ...live,
+          beats: new Map(live.beats).set(update.node, update.availableBytes),
+          beatAt: new Map(live.beatAt).set(update.node, clock.now()),
+        };
       } else if (update.kind === 'lines') {
         const { rank, lines } = update;
         live = { ...live, lines: keepLines(live.lines, { rank, lines, at: clock.now() }, KEPT_LINES) };

@@ -5,6 +5,8 @@ import type { LiveLine } from './live-lines.ts';
 export type LiveState = {
   /** Node → MemAvailable in bytes since the last look. */
   readonly beats: ReadonlyMap<string, number>;
+  /** Node → when its beat came, ms; a beat without is taken for one of now. */
+  readonly beatAt?: ReadonlyMap<string, number>;
   readonly lines: readonly LiveLine[];
   readonly interrupted: boolean;
   /** Whether keys are read, so that the last row names them. */

@@ -85,7 +85,7 @@ function overview(state: RunState, live: LiveState, room: number, pen: Pen): rea
   const current = state.attempts.at(-1);
   const head = header(state, pen);
   const last = [lastRow(state, live, pen)];
-  const railRow = [rail(state, pen)];
+  const railRow = [rail(state, pen)].filter((line) => line !== '');
   const work = shortened(
     current ? attemptGrid(current, pen) : steps(state, pen),
     room - head.length - last.length - railRow.length,

@@ -1,7 +1,7 @@
 import { type NodeFacts, valueIf } from '../../domain/facts.ts';
 import type { Ledger } from '../../domain/ledger.ts';
 import type { RunState } from '../../domain/run-state.ts';
-import { gib, gibNumber } from '../../domain/units.ts';
+import { clock, gib, gibNumber } from '../../domain/units.ts';
 import { liveLedgers } from './live-ledgers.ts';
 import type { LiveState } from './live-state.ts';
 import { memoryBar } from './memory-bar.ts';
@@ -20,7 +20,8 @@ export type MemoryRows = {
 /** One bar per node; before the launch the plan's track under it on a wide terminal. */
 export function memoryRows(state: RunState, live: LiveState, pen: Pen): MemoryRows {
   const { columns, glyphs } = pen;
-  const nodes = state.nodes;
+  // What stops or gives back does not look at memory.
+  const nodes = state.operation === 'up' || state.facts.length > 0 ? state.nodes : [];
   const head = state.plan?.ranks[0] ?? nodes[0];
   const { ledgers, scaleBytes } = liveLedgers(state, live);
   const labels = nodes.map((node) => ({
@@ -49,7 +50,7 @@ export function memoryRows(state: RunState, live: LiveState, pen: Pen): MemoryRo
     const track = alike && at < labels.length - 1 ? undefined : tracks[at];
     const lines = ledger
       ? [
-          `${name} ${memoryBar(ledger, { cells, scaleBytes, reserveBytes, glyphs, paint: pen.paint })}   ${gib(ledger.availableBytes)} available${heatWords(facts, state, pen)}`,
+          `${name} ${memoryBar(ledger, { cells, scaleBytes, reserveBytes, glyphs, paint: pen.paint })}   ${gib(ledger.availableBytes)} ${availableWords(node, state, live, columns - nameColumns - cells - 3, pen)}${heatWords(facts, state, pen)}`,
           ...(track
             ? [
                 `${pad('   plan', nameColumns)}${pad(`${track.bar}${track.reserve}`, cells)}   ${needWords(track, alike, columns - nameColumns - cells - 3)}`,
@@ -76,6 +77,19 @@ function indented(text: string, most: number, columns: number): string {
 }
 
 const PLAN_COLUMNS = 100;
+/** A figure that changes by the second is not shown as if it were of now for longer than this, ms. */
+const HOLDS = 15_000;
+/** Columns of the longest "117.0 GiB ". */
+const SIZE_COLUMNS = 10;
+
+/** "available", and of what time, where the last look and the last beat are not of now. */
+function availableWords(node: string, state: RunState, live: LiveState, columns: number, pen: Pen): string {
+  const looked = state.lookedAt === undefined ? pen.now : Date.parse(state.lookedAt);
+  const seen = live.beats.has(node) ? (live.beatAt?.get(node) ?? pen.now) : looked;
+  if (pen.now - seen <= HOLDS || state.ended) return 'available';
+  const at = `at ${clock(new Date(seen).toISOString())}`;
+  return pen.paint.quiet(`available ${at}`.length + SIZE_COLUMNS <= columns ? `available ${at}` : at);
+}
 
 type Track = {
   /** What stays, what the plan would use, its error bar. */
@@ -134,13 +148,11 @@ function needWords({ needs, says }: Track, each: boolean, columns: number): stri
 }
 
 const HEAT_COLUMNS = 118;
-/** A figure that changes by the second is not shown as if it were of now for longer than this, ms. */
-const HEAT_HOLDS = 15_000;
 
 /** "   3 %  46 °C   18 W" of the node's first GPU while the look is fresh and there is room for it. */
 function heatWords(facts: NodeFacts | undefined, state: RunState, pen: Pen): string {
   if (pen.columns < HEAT_COLUMNS || !facts?.reached || state.lookedAt === undefined) return '';
-  if (pen.now - Date.parse(state.lookedAt) > HEAT_HOLDS) return '';
+  if (pen.now - Date.parse(state.lookedAt) > HOLDS) return '';
   const heat = valueIf(facts.gpus)?.[0]?.heat;
   if (heat === undefined) return '';
   const figure = (value: number | undefined, unit: string, columns: number): string =>

@@ -24,7 +24,9 @@ export function planLines(plan: Plan, style: Style, options: { readonly why: boo
     ...memory(plan, style, why),
     ...(why ? rules(plan, style) : []),
     ...plan.warnings.flatMap((warning) => [
-      ...wrap(`${style.glyphs.slow} ${at(warning)}${warning.title}`, style.columns),
+      ...wrap(`${at(warning)}${warning.title}`, style.columns - 4).map((line, index) =>
+        index === 0 ? `${style.paint.wait(style.glyphs.slow)} ${line}` : `  ${line}`,
+      ),
       ...wrapAdvice(`do: ${warning.advice}`, style.columns - 2).map((line) => `  ${line}`),
     ]),
     ...(style.verbose ? plan.phases.flatMap((phase) => phase.services.flatMap(serviceLines)) : []),
