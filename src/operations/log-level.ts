@@ -2,14 +2,18 @@
 export type Level = 'error' | 'warning' | '';
 
 /** Without any of these a line meets no pattern. */
-const ERROR_PARTS = ['ERROR', 'rror:', 'xception:', 'Traceback ', 'CRITICAL', 'FATAL'];
+const ERROR_PARTS = ['ERROR', 'rror:', 'xception:', 'Traceback ', 'CRITICAL', 'FATAL', '[E', '[F'];
+const WARNING_PARTS = ['WARN', 'arning:', '[W'];
 
-/** By the words that engines, their libraries and Python put before what went wrong. */
+/** By the words that engines and Python put before what went wrong, and the letter of PyTorch's C++: "[W1129 10:00:09". */
 export function levelOf(text: string): Level {
   if (
     ERROR_PARTS.some((part) => text.includes(part)) &&
-    /\b(?:ERROR|CRITICAL|FATAL)\b|\w*(?:Error|Exception):|^Traceback /.test(text)
+    /\b(?:ERROR|CRITICAL|FATAL)\b|\w*(?:Error|Exception):|^Traceback |\[[EF]\d{4} \d\d:/.test(text)
   )
     return 'error';
-  return text.includes('WARN') && /\bWARN(?:ING)?\b/.test(text) ? 'warning' : '';
+  return WARNING_PARTS.some((part) => text.includes(part)) &&
+    /\bWARN(?:ING)?\b|\w*Warning:|\[W\d{4} \d\d:/.test(text)
+    ? 'warning'
+    : '';
 }

@@ -21,6 +21,22 @@ function folded(lines: readonly string[], folds = new LogFolds(), source = 0): r
 const bar = (percent: number, label = 'Loading safetensors checkpoint shards'): string =>
   `${label}: ${String(percent).padStart(3)}% Completed | ${percent / 4}/25 [00:13<00:11,  2.87s/it]`;
 
+describe('the level of a line', () => {
+  it.each([
+    ['ERROR 11-29 10:00:01 [core.py:700] EngineCore failed', 'error'],
+    ['torch.OutOfMemoryError: CUDA out of memory', 'error'],
+    ['Traceback (most recent call last):', 'error'],
+    ['[E1129 13:51:37.973825988 ProcessGroupGloo.cpp:67] Gloo connectFullMesh failed', 'error'],
+    ['[rank0]:[W1129 10:00:09.741216498 socket.cpp:207] [c10d] no name', 'warning'],
+    ['[2026-11-29 10:00:03] WARNING: error reading optional file', 'warning'],
+    ['cuda/__init__.py:63: FutureWarning: The pynvml package is deprecated', 'warning'],
+    ['INFO 11-29 10:00:01 [serve.py:216] 0 errors, error_limit=3', ''],
+    ['[WINDOW 3] opened', ''],
+  ])('%s', (text, level) => {
+    expect(levelOf(text)).toBe(level);
+  });
+});
+
 describe('the shape of a line', () => {
   it.each([
     ['Decode batch, #running-req: 1, #token: 812', '[TP0] Decode batch, #running-req: 12, #token: 90'],
