@@ -61,6 +61,17 @@ describe.each(shells.filter(({ shell }) => spawnSync(shell[0], ['--help']).error
       });
     });
 
+    test('leaves out a second copy in one file, and takes it where there is no other', () => {
+      const twice = join(root, `twice-${shell[0]}`);
+      writeShard(twice, 'consolidated.safetensors', { 'layers.0.attention.wq.weight': 500 });
+      expect(probe(shell, twice)).toMatchObject({ known: true, value: [{ bytes: 500 }] });
+      writeShard(twice, 'model.safetensors', { 'lm_head.weight': 100 });
+      expect(probe(shell, twice)).toMatchObject({
+        known: true,
+        value: [{ name: 'lm_head.weight', bytes: 100 }],
+      });
+    });
+
     test('says so where there are no such files', () => {
       expect(probe(shell, join(root, 'nowhere')).known).toBe(false);
     });

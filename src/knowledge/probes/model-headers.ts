@@ -5,7 +5,8 @@ import { gaveNothing, headAndRest, wholeLines, wholeNumber } from './output.ts';
 /**
  * Tensors of the model by the headers of its safetensors shards: a few KB are read of each, and none of the weights.
  * The node itself adds up a layer's experts, so that a mixture's tens of thousands of tensors come back as some
- * hundreds of lines. A shard without a whole header is told, so that no partial copy passes for a small model.
+ * hundreds of lines. A shard without a whole header is told, so that no partial copy passes for a small model; a second
+ * copy in one file ("consolidated", which engines leave out) is not counted.
  */
 export const modelHeadersProbe: Probe = {
   name: 'model-headers',
@@ -14,8 +15,13 @@ export const modelHeadersProbe: Probe = {
 m=$R$FL_MODEL
 [ -e "$m" ] || m=$FL_MODEL
 cd "$m" 2>/dev/null || { echo none; exit 0; }
+parts=
+for f in *.safetensors; do
+  case $f in consolidated*) ;; *) [ -f "$f" ] && parts=1 ;; esac
+done
 for f in *.safetensors; do
   [ -f "$f" ] || { echo none; continue; }
+  case $parts$f in 1consolidated*) continue ;; esac
   set -- $(od -An -tu1 -N8 "$f" 2>/dev/null)
   l=0
   [ $# -eq 8 ] && [ "$5$6$7$8" = 0000 ] && l=$(($1 + $2 * 256 + $3 * 65536 + $4 * 16777216))

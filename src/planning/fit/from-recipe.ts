@@ -32,8 +32,10 @@ function sizeOf(
 ): { readonly bytes: number; readonly from: 'index' | 'files' } | undefined {
   const index = valueIf(model.indexBytes);
   if (index !== undefined && index > 0) return { bytes: index, from: 'index' };
-  const files = model.files.filter((file) => /\.(?:safetensors|bin|gguf)$/.test(file.name));
-  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  const weights = model.files.filter((file) => /\.(?:safetensors|bin|gguf)$/.test(file.name));
+  // Of the same weights in two forms engines load one: the shards.
+  const shards = weights.filter(({ name }) => /\.safetensors$/.test(name) && !/^consolidated/.test(name));
+  const bytes = (shards.length > 0 ? shards : weights).reduce((sum, file) => sum + file.bytes, 0);
   return bytes > 0 ? { bytes, from: 'files' } : undefined;
 }
 
