@@ -252,6 +252,24 @@ test('a run that serves, one that does not, and a stopped one each say what to d
   golden('run-stopped', renderRun(foldAll(downEvents), style));
 });
 
+test('an edit that leaves something out is told so, with what to do in the recipe to keep it', () => {
+  const cured = (from: unknown, to: unknown) => {
+    const events = storyEvents.map((event) =>
+      event.type === 'remedy-proved' || event.type === 'remedy-applied'
+        ? { ...event, cause: 'flag-unknown', edits: [{ path: 'context', from, to }] }
+        : event,
+    );
+    return renderRun(foldAll(events), { ...style, columns: 120 })
+      .split('\n')
+      .find((line) => line.startsWith('Cured'));
+  };
+  expect(cured(131072, undefined)).toMatch(
+    /context: 131072 \(left out\)\. Keep it: take it out of the recipe$/,
+  );
+  expect(cured(undefined, 65536)).toMatch(/context: 65536 \(new\)\. Keep it: set it in the recipe$/);
+  expect(cured(131072, 65536)).toMatch(/context: 131072 → 65536\. Keep it: set it in the recipe$/);
+});
+
 test('a run that lacks consent names the ids that would allow it', () => {
   const asked = storyUntil(8);
   const state = [...asked].reduce(fold, blank);

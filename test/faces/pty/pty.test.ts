@@ -128,6 +128,29 @@ test.skipIf(!hasPty)(
   },
 );
 
+test.skipIf(!hasPty)('a question that was left with Ctrl-Z still stands after fg', async () => {
+  pty = new Pty('exec bash --norc --noprofile -i');
+  const terminal = pty;
+  await terminal.shows(/\$ /);
+  terminal.type(`cd "$PTY_FOLDER"; stty -g > before; PTY_ASKS=1 ${up}\n`);
+  await terminal.shows(/nothing is chosen for you >/);
+  await new Promise((done) => setTimeout(done, 200));
+  terminal.type('\x1a');
+  await terminal.shows(/Stopped/);
+  terminal.type('fg\n');
+  await terminal.shows(/up r\.yaml\r\n/);
+  await new Promise((done) => setTimeout(done, 200));
+  terminal.type('2\n');
+  await terminal.shows(/l log +m memory/);
+  expect(JSON.parse(terminal.read('answer'))).toMatchObject({ steps: ['c21e'], refused: ['7f3a', '90b4'] });
+  terminal.put('end');
+  await terminal.shows(/Serving qwen3\.5-122b since/);
+  await terminal.waits(() => !alive(Number(terminal.read('pid'))), 'its end');
+  terminal.type('stty -g > after; echo "at the end"\n');
+  await terminal.shows(/at the end\r\n/);
+  leftClean(terminal);
+});
+
 test.skipIf(!hasPty)(
   'a closed terminal ends it at once, and with nohup the run goes on to its end',
   async () => {
