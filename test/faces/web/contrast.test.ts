@@ -1,57 +1,13 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { apart, colourOf, contrast, readStyles, tokens, VISIONS } from './colours.ts';
 
-const STYLES = 'src/faces/web/styles';
-const read = (name: string): string =>
-  readFileSync(`${STYLES}/${name}.css`, 'utf8').replace(/\/\*.*?\*\//gs, '');
-
-type Rgb = readonly [number, number, number];
-type Theme = 'light' | 'dark';
-
-/** The colours of tokens.css by name, without the dashes. */
-const tokens = new Map(
-  [...read('tokens').matchAll(/--([\w-]+):\s*light-dark\((#[0-9a-f]{6}),\s*(#[0-9a-f]{6})\);/g)].map(
-    ([, name = '', light = '', dark = '']) => [name, { light: rgb(light), dark: rgb(dark) }],
-  ),
-);
 /** Every rule of the other style sheets: its selector and what it says. */
 const rules = ['page', 'parts'].flatMap((name) =>
-  [...read(name).matchAll(/([^{}]+)\{([^{}]*)\}/g)].map(([, selector = '', body = '']) => ({
+  [...readStyles(name).matchAll(/([^{}]+)\{([^{}]*)\}/g)].map(([, selector = '', body = '']) => ({
     selector: selector.trim().replace(/\s+/g, ' '),
     body,
   })),
 );
-
-function rgb(hex: string): Rgb {
-  const at = (from: number): number => Number.parseInt(hex.slice(from, from + 2), 16);
-  return [at(1), at(3), at(5)];
-}
-
-function colour(name: string, theme: Theme): Rgb {
-  const [one, share, other] = name.split(' ');
-  const found = tokens.get(one ?? '')?.[theme];
-  if (found === undefined) throw new Error(`there is no colour ${name}`);
-  if (share === undefined || other === undefined) return found;
-  // As `color-mix(in srgb, …)` does it.
-  const below = colour(other, theme);
-  const part = Number.parseFloat(share) / 100;
-  const mixed = (at: 0 | 1 | 2): number => found[at] * part + below[at] * (1 - part);
-  return [mixed(0), mixed(1), mixed(2)];
-}
-
-/** Relative luminance and contrast as WCAG 2.2 defines them. */
-function luminance([r, g, b]: Rgb): number {
-  const linear = (value: number): number => {
-    const share = value / 255;
-    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-  };
-  return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
-}
-
-function contrast(one: Rgb, other: Rgb): number {
-  const [high, low] = [luminance(one), luminance(other)].sort((a, b) => b - a);
-  return ((high ?? 0) + 0.05) / ((low ?? 0) + 0.05);
-}
 
 const GROUNDS = ['ground', 'panel', 'inset'];
 const STATES = ['accent', 'ok', 'wait', 'bad'];
@@ -91,11 +47,36 @@ const ONLY_PARTS = ['line', 'cache'];
 
 describe.each(['light', 'dark'] as const)('the colours of the page, %s', (theme) => {
   it.each(WRITTEN)('%s is read on %s', (word, ground) => {
-    expect(contrast(colour(word, theme), colour(ground, theme))).toBeGreaterThanOrEqual(4.5);
+    expect(contrast(colourOf(word, theme), colourOf(ground, theme))).toBeGreaterThanOrEqual(4.5);
   });
 
   it.each(each(DRAWN, ['panel', 'inset']))('%s is seen on %s', (mark, ground) => {
-    expect(contrast(colour(mark, theme), colour(ground, theme))).toBeGreaterThanOrEqual(3);
+    expect(contrast(colourOf(mark, theme), colourOf(ground, theme))).toBeGreaterThanOrEqual(3);
+  });
+});
+
+const RANKS = ['rank-0', 'rank-1', 'rank-2', 'rank-3'];
+/** Segments of a memory bar that can touch, left to right. */
+const TOUCHING = [
+  ...each(['system'], ['other', 'ours', 'cache']),
+  ...each(['other'], ['ours', 'cache', 'inset']),
+  ...each(['ours'], ['cache', 'inset']),
+  ['cache', 'inset'],
+] as const;
+
+describe.each(Object.entries(VISIONS))('for a person with %s colour vision', (_, vision) => {
+  const apartIn = (theme: 'light' | 'dark', [one, other]: readonly [string, string]): number =>
+    apart(colourOf(one, theme), colourOf(other, theme), vision);
+  const pairs = RANKS.flatMap((one, at) => each([one], RANKS.slice(at + 1)));
+
+  it.each(pairs)('%s and %s are told apart', (one, other) => {
+    expect(apartIn('light', [one, other])).toBeGreaterThan(11.5);
+    expect(apartIn('dark', [one, other])).toBeGreaterThan(16);
+  });
+
+  it.each(TOUCHING)('%s and %s can touch', (one, other) => {
+    expect(apartIn('light', [one, other])).toBeGreaterThan(9.8);
+    expect(apartIn('dark', [one, other])).toBeGreaterThan(9.8);
   });
 });
 
