@@ -198,6 +198,9 @@ function writeNetwork(root: string, active: boolean): void {
     const port = join(root, 'sys/class/infiniband', device, 'ports/1');
     mkdirSync(port, { recursive: true });
     writeFileSync(join(port, 'state'), active ? '4: ACTIVE\n' : '1: DOWN\n');
+    // 192.168.200.12, as RoCE v2 has it.
+    mkdirSync(join(port, 'gids'), { recursive: true });
+    writeFileSync(join(port, 'gids/3'), '0000:0000:0000:0000:0000:ffff:c0a8:c80c\n');
   }
 }
 
