@@ -20,10 +20,12 @@ export function finalLines(
           ? []
           : unseen.map((facts) => `${glyphs.unknown} ${facts.node} was not reached`);
       }
-      case 'consent-given':
-        return [
-          `${glyphs.waits} ${plural(event.steps.length, 'step')} allowed, ${event.refused.length} refused, by ${event.by}`,
-        ];
+      case 'consent-given': {
+        const [allowed, refused] = [event.steps.length, event.refused.length];
+        if (allowed === 0) return [`${glyphs.peer} nothing allowed, by ${event.by}`];
+        const some = refused > 0 ? `, ${refused} refused` : '';
+        return [`${colours.ok(glyphs.done)} ${plural(allowed, 'step')} allowed${some}, by ${event.by}`];
+      }
       case 'step-ended': {
         const mark =
           event.result === 'done'
