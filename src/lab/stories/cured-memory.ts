@@ -18,8 +18,7 @@ function job(memory: Pick<StoryHolder, 'gpuGiB' | 'residentGiB' | 'leavesGiB'>):
 
 const CONSENTS = [{ node: 'spark-b', holder: 'reindex' }] as const;
 
-/** Memory that is missing: taken by others, hidden, on its way back, or divided wrongly. */
-export const curedMemory: readonly Cured[] = [
+const ROWS: readonly (Cured & { readonly memory?: Readonly<Record<string, unknown>> })[] = [
   {
     name: 'cache-hides-memory',
     title: 'Files are copied on the worker after the look: its page cache hides the memory, and is dropped',
@@ -37,7 +36,8 @@ export const curedMemory: readonly Cured[] = [
     remedy: 'less-memory',
     node: 'spark-b',
     // As much as there is, so that a little less is too little.
-    recipe: { engines: ['vllm'], memory: { fraction: 0.93 } },
+    memory: { fraction: 0.93 },
+    recipe: { engines: ['vllm'] },
     timeline: [{ when: 'rank-started', node: 'spark-b', systemGiB: 2.5 }],
   },
   {
@@ -59,7 +59,8 @@ export const curedMemory: readonly Cured[] = [
     cause: 'driver-version-regression',
     remedy: 'less-memory',
     node: 'spark-b',
-    recipe: { engines: ['vllm'], memory: { fraction: 0.91 } },
+    memory: { fraction: 0.91 },
+    recipe: { engines: ['vllm'] },
     b: { driver: '595.58.03' },
   },
   {
@@ -68,7 +69,7 @@ export const curedMemory: readonly Cured[] = [
     cause: 'oom-killer-during-weight-load',
     remedy: 'look-again',
     node: 'spark-b',
-    recipe: { engines: ['vllm'], memory: { guard: 'off' } },
+    recipe: { engines: ['vllm'] },
     b: { holders: [job({ gpuGiB: 0, residentGiB: 120, leavesGiB: 0.3 })] },
     timeline: [{ when: 'loading', node: 'spark-b', startHolder: 'reindex' }],
     consents: CONSENTS,
@@ -82,7 +83,6 @@ export const curedMemory: readonly Cured[] = [
     node: 'spark-b',
     recipe: {
       engines: ['vllm'],
-      memory: { guard: 'off' },
       args: { vllm: ['--safetensors-load-strategy', 'eager'] },
     },
     timeline: [{ when: 'loading', node: 'spark-b', slabGiB: 24 }],
@@ -105,30 +105,33 @@ export const curedMemory: readonly Cured[] = [
       'The share of memory leaves no room for one request of the wanted context; a shorter one is served',
     cause: 'kv-cache-too-small-for-max-len',
     remedy: 'shorter-context',
-    recipe: { engines: ['vllm'], context: 262144, memory: { fraction: 0.53 } },
+    memory: { fraction: 0.53 },
+    recipe: { engines: ['vllm'], context: 262144 },
   },
   {
     name: 'share-too-small',
     title: 'The share of memory holds the weights and nothing else; vLLM gets more',
     cause: 'gpu-memory-utilization-too-low',
     remedy: 'more-memory',
-    recipe: { engines: ['vllm'], memory: { fraction: 0.5 } },
+    memory: { fraction: 0.5 },
+    recipe: { engines: ['vllm'] },
   },
   {
     name: 'pool-too-small',
     title: 'The share of memory leaves nothing for the KV pool; SGLang gets more',
     cause: 'kv-pool-size-not-positive',
     remedy: 'more-memory',
-    recipe: { engines: ['sglang'], memory: { fraction: 0.5 } },
+    memory: { fraction: 0.5 },
+    recipe: { engines: ['sglang'] },
   },
   {
     name: 'graphs-too-large',
     title: 'Graphs for 512 requests do not fit beside a large KV pool; the pool gets less',
     cause: 'cuda-graph-capture-oom',
     remedy: 'less-memory',
+    memory: { fraction: 0.95 },
     recipe: {
       engines: ['sglang'],
-      memory: { fraction: 0.95 },
       args: { sglang: ['--cuda-graph-max-bs', '512'] },
     },
   },
@@ -139,9 +142,9 @@ export const curedMemory: readonly Cured[] = [
     cause: 'unified-memory-exhausted-host-freeze',
     remedy: 'less-memory',
     node: 'spark-b',
+    memory: { fraction: 0.95 },
     recipe: {
       engines: ['sglang'],
-      memory: { fraction: 0.95, guard: 'off' },
       args: { sglang: ['--cuda-graph-max-bs', '512'] },
     },
     b: { starvesSeconds: 4 },
@@ -151,7 +154,8 @@ export const curedMemory: readonly Cured[] = [
     title: 'The sampler has no room for 4096 requests at once; a quarter of them is served',
     cause: 'too-many-sequences-for-memory',
     remedy: 'fewer-sequences',
-    recipe: { engines: ['vllm'], sequences: 4096, memory: { fraction: 0.87 } },
+    memory: { fraction: 0.87 },
+    recipe: { engines: ['vllm'], sequences: 4096 },
   },
   {
     name: 'ray-watches-memory',
@@ -169,7 +173,6 @@ export const curedMemory: readonly Cured[] = [
     node: 'spark-b',
     recipe: {
       engines: ['vllm'],
-      memory: { guard: 'off' },
       args: { vllm: ['--safetensors-load-strategy', 'eager'] },
     },
     timeline: [
@@ -178,3 +181,12 @@ export const curedMemory: readonly Cured[] = [
     ],
   },
 ];
+
+/**
+ * Memory that is missing: taken by others, hidden, on its way back, or divided wrongly. Without guards: at the pace of
+ * the lab memory falls faster than a guard lets it.
+ */
+export const curedMemory: readonly Cured[] = ROWS.map(({ memory, ...row }) => ({
+  ...row,
+  recipe: { ...row.recipe, memory: { guard: 'off', ...memory } },
+}));
