@@ -19,9 +19,9 @@ export type Overhead = {
  * Bytes for each word of the vocabulary and row that is sampled, on the last stage: between the 38 that sorting in
  * PyTorch keeps (the logits in two widths 6, sorted values and indices 12, the indices' way back 8, as much as the
  * sorted again to sort in 12) and the 7 to 17 of builds since 2026 that may choose without sorting. Which one a build
- * does, its flags do not tell.
+ * does, its flags do not tell: that share of it may be off.
  */
-const SAMPLED = 28;
+const SAMPLED = { bytes: 28, share: 0.4 };
 
 /**
  * Context, communication, the peak of one step and graphs (FORMULAS 6, fitted to what public logs imply). The peak
@@ -41,16 +41,19 @@ export function overheadOf(
   const perToken = stepBytes(model);
   const step = assumed.batchedTokens * perToken;
   const rows = engine === 'vllm' ? assumed.sequences * (1 + draft.tokens) : Math.min(assumed.sequences, 64);
-  const sampling = stage.last ? Math.min(rows, 16_384) * (model?.vocab ?? 150_000) * SAMPLED : 0;
+  const sampling = stage.last ? Math.min(rows, 16_384) * (model?.vocab ?? 150_000) * SAMPLED.bytes : 0;
   // Over several unified hosts vLLM subtracts far more for graphs than they take: about 5 GiB were seen on two Sparks.
   const graphs = memory.unified ? (layout.nodes > 1 && engine === 'vllm' ? 2.4 : 0.9) : 0.8;
   const graphsBytes = settings.eager === true ? 0 : graphs * GIB;
   const peak = Math.max(step, sampling);
+  // Boots of one configuration differ (FORMULAS 6).
+  const boots = (memory.unified ? 2.5 : 1.5) * GIB;
   return {
     bytes: base + peak + graphsBytes,
     graphsBytes,
     errorBytes:
-      (memory.unified ? 2.5 : 1.5) * GIB + 0.1 * peak + (layout.nodes > 1 && memory.unified ? GIB : 0),
+      (step >= sampling ? boots + 0.1 * step : Math.hypot(boots, SAMPLED.share * sampling)) +
+      (layout.nodes > 1 && memory.unified ? GIB : 0),
     rule:
       `${(base / GIB).toFixed(1)} GiB of context and communication, ${(peak / GIB).toFixed(1)} GiB for ` +
       (step >= sampling
