@@ -3,7 +3,7 @@ import { type Ledger, ledgerOf } from '../../domain/ledger.ts';
 import type { MemoryHolder, MemoryReport, NodeMemory } from '../../domain/report.ts';
 import { age, clock, gib, gibNumber, list, plural } from '../../domain/units.ts';
 import { memoryBar } from './memory-bar.ts';
-import { ownerWords } from './render-memory.ts';
+import { dirtyWords, ownerWords } from './render-memory.ts';
 import { finish, type Style } from './style.ts';
 import { fill, width, wrap, wrapAdvice } from './width.ts';
 
@@ -195,7 +195,7 @@ function cacheWords(lines: MemoryLines | undefined, facts: ReachedFacts): string
   const root = valueIf(facts.sudo);
   const means = root === undefined || root === 'none' ? 'can be dropped by root' : 'can be dropped with sudo';
   return [
-    dirty === undefined ? undefined : `${gibNumber(dirty)} dirty`,
+    dirty === undefined ? undefined : dirtyWords(dirty),
     clean === undefined ? undefined : `${gibNumber(clean)} ${means}`,
   ]
     .filter((part) => part !== undefined)

@@ -1,6 +1,6 @@
 import { type Holder, type NodeFacts, valueIf } from '../../domain/facts.ts';
 import { type Ledger, ledgerOf } from '../../domain/ledger.ts';
-import { age, gibNumber, when } from '../../domain/units.ts';
+import { age, gib, gibNumber, when } from '../../domain/units.ts';
 import { memoryBar } from './memory-bar.ts';
 import type { Style } from './style.ts';
 import { fill, width, wrap } from './width.ts';
@@ -40,6 +40,13 @@ export function memoryBlock(
   ];
 }
 
+/** "0.1 dirty", "52 MiB dirty", "nothing dirty" */
+export function dirtyWords(bytes: number): string {
+  if (bytes === 0) return 'nothing dirty';
+  const small = gib(bytes);
+  return `${small.endsWith('MiB') ? small : gibNumber(bytes)} dirty`;
+}
+
 /** "GPU 3 %, 46 °C, 18 W", as of the look. */
 function gpuWords(facts: NodeFacts): readonly string[] {
   const gpus = facts.reached ? (valueIf(facts.gpus) ?? []) : [];
@@ -77,7 +84,7 @@ function rows(ledger: Ledger, style: Style): readonly string[] {
       ),
     );
   }
-  lines.push(row(ledger.cacheBytes, glyphs.cache, 'page cache', `${gibNumber(ledger.dirtyBytes)} dirty`));
+  lines.push(row(ledger.cacheBytes, glyphs.cache, 'page cache', dirtyWords(ledger.dirtyBytes)));
   return lines;
 }
 

@@ -151,6 +151,18 @@ test.skipIf(!hasPty)('a question that was left with Ctrl-Z still stands after fg
   leftClean(terminal);
 });
 
+test.skipIf(!hasPty)('where no shell could continue it Ctrl-Z stops nothing', async () => {
+  const terminal = open(up);
+  await terminal.shows(/l log +m memory/);
+  terminal.type('\x1a');
+  await terminal.shows(/l log +m memory/);
+  terminal.type('m');
+  await terminal.shows(/m back/);
+  terminal.put('end');
+  await terminal.shows(/all done/);
+  leftClean(terminal);
+});
+
 test.skipIf(!hasPty)(
   'a closed terminal ends it at once, and with nohup the run goes on to its end',
   async () => {
