@@ -1,6 +1,6 @@
+import { lacks } from './lacks.ts';
 import { PythonError } from './python-error.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
+import type { Env } from './rank.ts';
 
 /** What an image may lack on this GPU: a ptxas that knows it, and code for it in the usual kernels of quantised experts. */
 const LACKS = { ptxas: 'ptxas-sm_121a', experts: 'expert-kernels-sm_121' } as const;
@@ -33,8 +33,4 @@ export function loadKernels(env: Env, backend: string | undefined): void {
       '',
     ],
   );
-}
-
-function lacks(env: Env, what: string): boolean {
-  return (env['FIRSTLIGHT_LAB_LACKS'] ?? '').split(' ').includes(what);
 }
