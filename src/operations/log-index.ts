@@ -2,6 +2,7 @@ import type { Journal } from '../journal/journal.ts';
 import { LogFolds } from './log-folds.ts';
 import { type Level, levelOf } from './log-level.ts';
 import { Numbers } from './log-numbers.ts';
+import { LogSearch } from './log-search.ts';
 import { LogView, type ViewFilter } from './log-view.ts';
 
 /** Whose log file it is. */
@@ -48,7 +49,7 @@ export class LogIndex {
   /** Ids in the order of time. */
   private order: number[] = [];
   private reading: Promise<void> = Promise.resolve();
-  private readonly searches = new Map<string, { readonly read: number[]; readonly hits: Set<number> }>();
+  private readonly searches = new Map<string, LogSearch>();
   private readonly views = new Map<string, LogView>();
 
   constructor(journal: Pick<Journal, 'readLogBytes'>, run: string) {
@@ -92,10 +93,7 @@ export class LogIndex {
   /** What this log shows under that filter, as far as it is read; `key` says all that the filter depends on. */
   view(key: string, filter: () => ViewFilter): LogView {
     const view = this.views.get(key) ?? new LogView(this, filter());
-    this.views.delete(key);
-    this.views.set(key, view);
-    const oldest = this.views.keys().next().value;
-    if (this.views.size > VIEWS && oldest !== undefined) this.views.delete(oldest);
+    keepLast(this.views, key, view, VIEWS);
     view.catchUp(this.order);
     return view;
   }
@@ -121,26 +119,30 @@ export class LogIndex {
     return ids.map((id) => found.get(id) ?? '');
   }
 
-  /** Ids of rows whose text holds that, large and small letters alike. */
-  async search(wanted: string): Promise<ReadonlySet<number>> {
-    const key = wanted.toLowerCase();
-    const search = this.searches.get(key) ?? { read: [], hits: new Set<number>() };
-    this.searches.delete(key);
-    this.searches.set(key, search);
-    const oldest = this.searches.keys().next().value;
-    if (this.searches.size > SEARCHES && oldest !== undefined) this.searches.delete(oldest);
-    for (const [owner, source] of this.sources.entries()) {
-      const from = search.read[owner] ?? 0;
-      const fresh = source.ids.slice(from);
-      search.read[owner] = source.ids.length;
-      for (const group of close(fresh, (id) => this.offset[id] ?? 0, CHUNK)) {
-        const texts = new Map<number, string>();
-        this.readTexts(source, group, texts);
-        for (const [id, text] of texts) if (text.toLowerCase().includes(key)) search.hits.add(id);
-        await turn();
-      }
-    }
-    return search.hits;
+  /** The search for that text; the last few are kept. */
+  search(wanted: string): LogSearch {
+    const search = this.searches.get(wanted) ?? new LogSearch(this, wanted);
+    keepLast(this.searches, wanted, search, SEARCHES);
+    return search;
+  }
+
+  files(): number {
+    return this.sources.length;
+  }
+
+  linesOf(file: number): number {
+    return this.sources[file]?.ids.length ?? 0;
+  }
+
+  piecesOf(file: number, from: number): readonly (readonly number[])[] {
+    return close(this.sources[file]?.ids.slice(from) ?? [], (id) => this.offset[id] ?? 0, CHUNK);
+  }
+
+  textsOf(file: number, ids: readonly number[]): ReadonlyMap<number, string> {
+    const texts = new Map<number, string>();
+    const source = this.sources[file];
+    if (source !== undefined) this.readTexts(source, ids, texts);
+    return texts;
   }
 
   private async read(sources: readonly LogSource[]): Promise<void> {
@@ -242,6 +244,14 @@ export class LogIndex {
     this.owner = wider(new Uint16Array(size), this.owner);
     this.level = wider(new Uint8Array(size), this.level);
   }
+}
+
+/** Sets it as the newest; the oldest goes where there are more than so many. */
+export function keepLast<T>(map: Map<string, T>, key: string, value: T, most: number): void {
+  map.delete(key);
+  map.set(key, value);
+  const oldest = map.keys().next().value;
+  if (map.size > most && oldest !== undefined) map.delete(oldest);
 }
 
 /** Runs of ids whose places lie within `span` bytes of each other's first. */

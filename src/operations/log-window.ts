@@ -2,10 +2,11 @@ import { STAGES, type Stage } from '../domain/finding.ts';
 import type { RunState } from '../domain/run-state.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { FoldKind } from './log-folds.ts';
-import { LogIndex } from './log-index.ts';
+import { keepLast, LogIndex } from './log-index.ts';
 import type { Level } from './log-level.ts';
 import { movesOf, rowAt } from './log-moves.ts';
 import { prefixOf } from './log-prefix.ts';
+import type { LogSearch } from './log-search.ts';
 import type { LogView, ViewFilter } from './log-view.ts';
 import type { World } from './world.ts';
 
@@ -140,16 +141,17 @@ export async function viewOf(
   await index.update(
     state.attempts.flatMap(({ attempt, ranks }) => ranks.map(({ rank, node }) => ({ attempt, rank, node }))),
   );
-  const hits = query.q === '' ? undefined : await index.search(query.q);
+  const search = query.q === '' ? undefined : index.search(query.q);
+  while (search !== undefined && !search.whole()) await search.readOn();
   const quoted = quotesOf(index, state);
-  const view = viewUnder(index, state, query, quoted, hits);
+  const view = viewUnder(index, state, query, quoted, search);
   const { around } = query;
   const id = around === undefined ? undefined : index.idOf(around, around.line);
   const closed = id === undefined ? 0 : view.closedOver(id);
   if (closed === 0) return { index, view, quoted, opened: undefined };
   const opened = firstLine(index, closed);
   const wider = { ...query, open: [...query.open, opened] };
-  return { index, view: viewUnder(index, state, wider, quoted, hits), quoted, opened };
+  return { index, view: viewUnder(index, state, wider, quoted, search), quoted, opened };
 }
 
 function viewUnder(
@@ -157,7 +159,7 @@ function viewUnder(
   state: RunState,
   query: LogFilter,
   always: ReadonlySet<number>,
-  hits: ReadonlySet<number> | undefined,
+  search: LogSearch | undefined,
 ): LogView {
   const { ranks, attempt, stage, level, q, fold } = query;
   const entered =
@@ -169,12 +171,22 @@ function viewUnder(
       return id === undefined ? [] : [index.foldOf(id)];
     }),
   );
-  const key = JSON.stringify([ranks, attempt, stage, entered, level, q, fold, [...open], [...always]]);
+  const key = JSON.stringify([
+    ranks,
+    attempt,
+    stage,
+    entered,
+    level,
+    search?.number,
+    folds,
+    [...open],
+    [...always],
+  ]);
   return index.view(
     key,
     (): ViewFilter => ({
       admits: (id) => {
-        if (hits !== undefined && !hits.has(id)) return false;
+        if (search !== undefined && !search.holds(id)) return false;
         if (ranks.length === 0 && attempt === undefined && stage === undefined) return true;
         const row = index.row(id);
         return (
@@ -222,11 +234,7 @@ function firstLine(index: LogIndex, fold: number): LogPlace {
 function indexOf(journal: Journal, run: string): LogIndex {
   const key = `${journal.folder}\n${run}`;
   const index = indexes.get(key) ?? new LogIndex(journal, run);
-  // The one that was asked for last stands last.
-  indexes.delete(key);
-  indexes.set(key, index);
-  const oldest = indexes.keys().next().value;
-  if (indexes.size > KEPT && oldest !== undefined) indexes.delete(oldest);
+  keepLast(indexes, key, index, KEPT);
   return index;
 }
 

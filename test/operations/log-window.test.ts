@@ -103,7 +103,17 @@ test('a window merges the ranks by time, filters, searches, finds a line, and go
     'worker head tail',
   ]);
   expect(await texts({ q: 'head t' })).toEqual(['ERROR head two: größer', 'head three', 'worker head tail']);
-  expect(await texts({ count: 2 })).toEqual(['head three', 'worker head tail']);
+  for (const q of ['one', 'two', 'three', 'tail', 'late']) await texts({ q });
+  journal.appendLog(run, 1, 1, [{ at: 9500, text: 'another head t' }]);
+  expect(await texts({ q: 'head t' })).toHaveLength(4);
+  expect(await texts({ q: 'another' })).toEqual(['another head t']);
+  expect(await texts({ count: 2 })).toEqual(['worker head tail', 'another head t']);
+  // Several who seek the same at once, while it grows, all find all of it.
+  const asked = [texts({ q: 'ER' }), texts({ q: 'ER' })];
+  journal.appendLog(run, 1, 0, [{ at: 9900, text: 'over' }]);
+  asked.push(texts({ q: 'ER' }));
+  await Promise.all(asked);
+  expect((await texts({ q: 'ER' })).at(-1)).toBe('over');
   expect(await texts({ attempt: 2 })).toEqual([]);
   journal.close();
 });
