@@ -23,8 +23,8 @@ export function newRow(): HTMLElement {
   return row;
 }
 
-/** What a row reads as: what was copied is the line as the engine wrote it. */
-export function rowText(row: LogRow, raw: boolean): string {
+/** What a row reads as; of frames that are folded away only their number is told. */
+function rowText(row: LogRow, raw: boolean): string {
   return row.fold?.kind === 'frames' && !row.fold.open ? '' : row.text.slice(raw ? 0 : row.prefix);
 }
 

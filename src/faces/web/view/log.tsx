@@ -197,8 +197,14 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
           <p class="small quiet">
             rank {news.selected.rank} · {news.selected.node} · line {thousands(news.selected.line)} ·{' '}
             {stageWords(news.selected.stage)} · {clock(new Date(news.selected.at).toISOString())}
-            {news.selected.fold &&
-              ` · ${foldWords(news.selected.fold)}, Enter ${news.selected.fold.open ? 'closes' : 'opens'} it`}
+            {news.selected.fold && (
+              <>
+                {` · ${foldWords(news.selected.fold)}, Enter ${news.selected.fold.open ? 'closes' : 'opens'} it `}
+                <button type="button" class="plain small" onClick={() => pool.current?.toggle()}>
+                  {news.selected.fold.open ? 'close' : 'open'}
+                </button>
+              </>
+            )}
           </p>
           <code>{news.selected.text}</code>
         </div>
