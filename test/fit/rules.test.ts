@@ -172,6 +172,14 @@ test('a value of the cache takes what its type says, and an unknown type is said
   for (const name of ['nvfp4', 'fp4_e2m1']) expect(type(name).valueBytes).toBe(0.5625);
   expect(type('fp8_ds_mla', 'GLM-5.2-NVFP4').latentBytes).toBe(656);
   expect(type('banana')).toMatchObject({ known: false, valueBytes: 2 });
+  // A checkpoint's wish for FP8: SGLang follows it, vLLM in some builds, which is said.
+  const wish = model('Qwen3.6-35B-A3B-NVFP4');
+  expect(cacheTypeOf('auto', 'sglang', wish).valueBytes).toBe(1);
+  expect(cacheTypeOf('auto', 'vllm', wish)).toMatchObject({
+    valueBytes: 2,
+    rule: expect.stringContaining('asks for FP8'),
+  });
+  expect(type('auto').rule).not.toMatch(/asks for/);
 });
 
 test('what SGLang leaves free by itself, as its own arithmetic has it', () => {

@@ -28,7 +28,12 @@ export function cacheTypeOf(name: string | undefined, engine: Software, model: M
   });
   if (text === 'auto' && engine === 'sglang' && model.scheme.fp8Cache)
     return type(1, 'the checkpoint asks for an FP8 cache, which SGLang follows');
-  if (text === 'auto') return type(own, `${own} bytes per value, as the model's own type`);
+  // resolve_kv_cache_dtype_string: of ModelOpt's checkpoints alone, and not in all builds that are about.
+  const wish =
+    engine === 'vllm' && model.scheme.fp8Cache && model.scheme.from?.startsWith('modelopt') === true
+      ? '; builds that follow the checkpoint, which asks for FP8, take half of it'
+      : '';
+  if (text === 'auto') return type(own, `${own} bytes per value, as the model's own type${wish}`);
   if (/fp4.*mla/.test(text)) return type(0.5625, `${text}: 0.5625 bytes per value`, 0.5625 * 576);
   if (/fp8.*mla/.test(text) || (indexed && /fp8|e4m3/.test(text)))
     return type(1, `${text}: ${DS_MLA_BYTES} bytes per token and layer of latent attention`, DS_MLA_BYTES);
