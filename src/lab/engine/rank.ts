@@ -6,7 +6,7 @@ import { Group } from './group.ts';
 import { CONTEXT_BYTES, GIB } from './memory-model.ts';
 import type { Pace } from './pace.ts';
 import { cudaOutOfMemory, PythonError, type Site, torchOutOfMemory } from './python-error.ts';
-import { rendezvous, type Store } from './store.ts';
+import { lostStore, rendezvous, type Store } from './store.ts';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -95,6 +95,7 @@ export async function join(
     size: at.size,
     timeoutSeconds: at.glooSeconds,
   });
+  if (at.rank > 0) void store.lost.then(() => hands.print(lostStore(at.rank)));
   return { store, group };
 }
 

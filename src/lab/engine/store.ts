@@ -19,6 +19,10 @@ export class Store {
   constructor(channel: Channel) {
     this.#channel = channel;
   }
+  /** Resolves when the head that has it is gone. */
+  get lost(): Promise<void> {
+    return this.#channel.closed;
+  }
   async set(key: string, value: Json): Promise<void> {
     await this.#ask({ op: 'set', key, value });
   }
@@ -58,12 +62,11 @@ export async function rendezvous(hands: Hands, at: Rendezvous): Promise<Store> {
         `Timed out after ${at.timeoutSeconds + 1} seconds waiting for clients. ${everyone.joined()}/${at.size} clients joined.`,
       );
   }
-  if (at.rank > 0) void channel.closed.then(() => hands.print(lostStore(at.rank)));
   return new Store(channel);
 }
 
 /** What NCCL's watchdog thread of a rank says when the head's store is gone (torch 2.11, ProcessGroupNCCL.cpp). */
-function lostStore(rank: number): string {
+export function lostStore(rank: number): string {
   return `[rank${rank}]:${torchStamp('W', 'ProcessGroupNCCL.cpp:1826')} [PG ID 0 PG GUID 0 Rank ${rank}] Failed to check the "should dump" flag on TCPStore, (maybe TCPStore server has shut down too early), with error: failed to recv, got 0 bytes\n`;
 }
 
