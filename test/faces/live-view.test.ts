@@ -222,3 +222,16 @@ test('what a node has available is dated where neither a look nor a beat is of n
   expect(at(160, { beatAt })).toMatch(/72\.0 GiB available$/);
   expect(at(172, { beatAt })).toMatch(/72\.0 GiB at 10:05:11$/);
 });
+
+test('at sixty columns the one sentence is whole, and neither rail nor legend is cut', () => {
+  for (const seconds of [5, 172, 213.9]) {
+    const shown = frame(foldAll(storyUntil(seconds)), live, {
+      columns: 60,
+      rows: 16,
+      now: storyTime(seconds),
+      color: false,
+      unicode: true,
+    });
+    golden(`live-60x16-${seconds}`, `${shown.join('\n')}\n`);
+  }
+});

@@ -12,7 +12,7 @@ import { nowMark } from './now-mark.ts';
 import { panelLines } from './panels.ts';
 import type { Pen } from './pen.ts';
 import { rail } from './rail.ts';
-import { fill, truncate, width } from './width.ts';
+import { fill, truncate, width, wrap } from './width.ts';
 
 export type FrameOptions = {
   readonly columns: number;
@@ -157,9 +157,18 @@ function header(state: RunState, pen: Pen): readonly string[] {
     glyphs.ellipsis,
   );
   const mark = nowMark(line.glyph, pen);
+  const signed = mark === '' ? '' : `${mark} `;
+  // The one sentence is told whole where a terminal is narrower than it.
+  const sentence = wrap(line.sentence, columns - width(signed)).map((part, at) =>
+    truncate(
+      `${at === 0 ? signed : ' '.repeat(width(signed))}${colours.strong(part)}`,
+      columns,
+      glyphs.ellipsis,
+    ),
+  );
   return [
     `${colours.strong(left)}  ${shownRight}`,
-    truncate(`${mark === '' ? '' : `${mark} `}${colours.strong(line.sentence)}`, columns, glyphs.ellipsis),
+    ...sentence,
     ...(line.next === '' ? [] : [colours.quiet(fill(line.next, columns, glyphs.ellipsis).trimEnd())]),
   ];
 }

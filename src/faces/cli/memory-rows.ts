@@ -183,5 +183,7 @@ function legendOf(ledgers: readonly (Ledger | undefined)[], pen: Pen): string {
     `${glyphs.free} free`,
     `${glyphs.reserve} reserve`,
   ];
-  return parts.filter((part) => part !== '').join('  ');
+  const shown = parts.filter((part) => part !== '');
+  const wide = shown.join('  ');
+  return width(wide) <= pen.columns ? wide : shown.join(' ').replace('page cache', 'cache');
 }

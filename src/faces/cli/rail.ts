@@ -6,12 +6,15 @@ import { width } from './width.ts';
 
 /** "✓ look 0:03   ✓ plan   ◔ clear 0:41   ○ launch   ○ follow   ○ prove" */
 export function rail(state: RunState, pen: Pen): string {
-  const parts = railStops(state).map(({ stop, state: stood }) => {
-    const took = stood === 'never' || stood === 'ahead' ? undefined : spent(stop, state, pen.now);
-    return `${sign(stood, pen)} ${took === undefined ? stop : `${stop} ${took}`}`;
-  });
-  const wide = parts.join('   ');
-  return width(wide) <= pen.columns ? wide : parts.join(' ');
+  const partsOf = (timed: boolean): readonly string[] =>
+    railStops(state).map(({ stop, state: stood }) => {
+      const began = stood !== 'never' && stood !== 'ahead';
+      const took = timed && began ? spent(stop, state, pen.now) : undefined;
+      return `${sign(stood, pen)} ${took === undefined ? stop : `${stop} ${took}`}`;
+    });
+  const [timed, bare] = [partsOf(true), partsOf(false)];
+  const lines = [timed.join('   '), timed.join(' '), bare.join('  ')];
+  return lines.find((line) => width(line) <= pen.columns) ?? bare.join(' ');
 }
 
 function sign(stood: StopState, { glyphs, paint }: Pen): string {
