@@ -564,6 +564,23 @@ describe('Ray', () => {
   ]);
 });
 
+describe('an own name on loopback, as older Gloo has it', () => {
+  tells([
+    {
+      as: 'the peer was dialled once',
+      cause: 'loopback-address-advertised',
+      at: 'both',
+      logs: {
+        head: [
+          world(0, '192.168.200.12'),
+          'RuntimeError: [./gloo/transport/tcp/pair.cc:799] connect [127.0.1.1]:18323: Connection refused',
+        ],
+        worker: [world(1, '192.168.200.12')],
+      },
+    },
+  ]);
+});
+
 describe('a rank of which there is no word', () => {
   const head = [world(0, '192.168.200.12'), waited];
   tells([

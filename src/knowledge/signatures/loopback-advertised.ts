@@ -9,6 +9,11 @@ const refused = pattern(
   ['remote=[127.', 'remote=[::1]', 'remote=[::ffff:127.'],
   /(?:gloo|Gloo|connectFullMesh|failed to connect).{0,400}?remote=\[(?<address>[0-9a-fA-F.:]{1,200})\]:(?<port>\d{1,20})/,
 );
+/** The same from older Gloo. */
+const refusedOnce = pattern(
+  ['connect [127.', 'connect [::1]'],
+  /gloo\S{0,200}pair\.cc:\d{1,20}\] connect \[(?<address>[0-9a-fA-F.:]{1,200})\]:(?<port>\d{1,20}): /,
+);
 const fallback = pattern(
   'Unable to resolve hostname to a (local) address',
   /Unable to resolve hostname to a \(local\) address\. Using the loopback address/,
@@ -36,15 +41,17 @@ export const loopbackAdvertised: Signature = {
   name: 'loopback-advertised',
   causes: ['loopback-address-advertised'],
   seenOn:
-    'torch 2.11.0 (gloo of 2026), two network namespaces, November 2026; vLLM 0.10 and SGLang 0.4 before',
+    'torch 1.13 and 2.11.0 (gloo of 2022 and 2026), two network namespaces, November 2026; vLLM 0.10 and SGLang 0.4 before',
   source: 'captured; sgl-project/sglang#3226',
   looks: [
     'RuntimeError: Gloo connectFullMesh failed with [pair.cc:152] timed out connecting: SO_ERROR: Connection refused, remote=[127.0.1.1]:40121',
   ],
-  patterns: [refused, fallback, ncclLo, hostsLine, waits, queue],
+  patterns: [refused, refusedOnce, fallback, ncclLo, hostsLine, waits, queue],
   match(view) {
     if (!severalNodes(view.evidence)) return undefined;
-    const tried = view.find(refused).filter((found) => isLoopback(found.groups['address'] ?? ''));
+    const tried = [...view.find(refused), ...view.find(refusedOnce)].filter((found) =>
+      isLoopback(found.groups['address'] ?? ''),
+    );
     const said = view.find(fallback);
     return fromRefusal(view, tried, said) ?? fromWarning(view, said) ?? fromChoice(view) ?? fromHosts(view);
   },

@@ -22,6 +22,8 @@ import { tellRemedy } from './tell-remedy.ts';
 
 /** How far back the kernel's log is read where no look came before. */
 const SINCE_SECONDS = 3600;
+/** The kernel's clock is read by the second. */
+const MARGIN_SECONDS = 2;
 
 /**
  * What follows a failed attempt: the cause is named from its evidence, its ranks are stopped, and a remedy edits what
@@ -69,7 +71,7 @@ export async function cure(
 /** Seconds since the look before the launch: what a kernel said earlier is about something else. */
 function sinceLaunch({ before, now }: Evidence): number {
   const looked = before.map(({ at }) => Date.parse(at)).filter(Number.isFinite);
-  return looked.length === 0 ? SINCE_SECONDS : Math.max(60, (now - Math.min(...looked)) / 1000 + 5);
+  return looked.length === 0 ? SINCE_SECONDS : (now - Math.min(...looked)) / 1000 + MARGIN_SECONDS;
 }
 
 /** A remedy that did not help is taken back, so that it does not colour what comes next. */

@@ -27,6 +27,8 @@ export class EnginePair extends Fleet {
       execFileSync('python3', [script, folder, 'qwen3', '--context', '8192']);
     });
     this.#secondLink();
+    // The machine's kernel log is one for all: what it says of one host would be read on the other.
+    for (const host of ['a', 'b'] as const) this.must(host, 'mount --bind /dev/null /dev/kmsg');
     for (const host of ['a', 'b'] as const)
       for (const name of ['torch-engine.py', 'tiny-model.py'])
         this.write(host, `/srv/${name}`, engineFile(name));
@@ -159,14 +161,13 @@ ${[...usual, this.#withUsual(more)].filter((line) => line !== '').join('\n')}
     if (!v1) spawnSync('sh', ['-c', 'echo +memory >/sys/fs/cgroup/cgroup.subtree_control']);
     mkdirSync(group);
     writeFileSync(join(group, v1 ? 'memory.limit_in_bytes' : 'memory.max'), String(bytes));
-    // The host sees its cgroups, and nobody's words of the kernel: the machine's log is one for all of them.
+    // The host sees its cgroups.
     this.must(
       host,
       v1
         ? `mount -t tmpfs tmpfs /sys/fs/cgroup && mkdir /sys/fs/cgroup/memory && mount -t cgroup -o memory none ${top}`
         : 'mount -t cgroup2 none /sys/fs/cgroup',
     );
-    for (const one of ['a', 'b'] as const) this.must(one, 'mount --bind /dev/null /dev/kmsg');
     // Of a connection that stands already, too: new sessions begin there.
     this.must(host, `for pid in $(pgrep -x sshd); do echo $pid >${group}/cgroup.procs; done`);
     return {
@@ -178,7 +179,6 @@ ${[...usual, this.#withUsual(more)].filter((line) => line !== '').join('\n')}
         const inside = readFileSync(join(group, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean);
         for (const pid of inside) writeFileSync(join(top, 'cgroup.procs'), pid);
         this.must(host, v1 ? `umount ${top} && umount /sys/fs/cgroup` : 'umount /sys/fs/cgroup');
-        for (const one of ['a', 'b'] as const) this.must(one, 'umount -l /dev/kmsg');
         rmdirSync(group);
       },
     };
