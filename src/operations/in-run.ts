@@ -2,6 +2,7 @@ import type { Node } from '../domain/cluster.ts';
 import type { EventBody, Owed } from '../domain/event.ts';
 import { sentences } from '../domain/units.ts';
 import { UserError } from '../domain/user-error.ts';
+import { saysFullDisk } from '../knowledge/full-disk.ts';
 import { LockRefused, takeLock } from '../remote/lock.ts';
 import { lockOwner } from './lock-owner.ts';
 import type { Answer } from './operation.ts';
@@ -117,7 +118,7 @@ function tellLockRefused(recorder: Recorder, { nodes }: Opening, error: LockRefu
   recorder.emit({
     type: 'finding',
     attempt: 1,
-    cause: /No space left|quota/i.test(said) ? 'disk-full' : 'unknown',
+    cause: saysFullDisk(said) ? 'disk-full' : 'unknown',
     node,
     rank: rank === -1 ? undefined : rank,
     role: rank === -1 ? undefined : rank === 0 ? 'head' : 'worker',

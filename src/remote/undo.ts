@@ -41,14 +41,17 @@ umask 077
 mkdir -p "$FL/undo" || exit 1
 s=; [ -f "$d/state" ] && read -r s <"$d/state"
 [ "$s" = pending ] && [ -s "$d/undo.sh" ] && exit 0
-mkdir -p "$d" || exit 1
-cat >"$d/record.json" <<'${end}' || exit 1
+# Half a way back, of something that was not done then, is none.
+fail() { [ -s "$d/state" ] || rm -rf "$d"; exit 1; }
+mkdir -p "$d" || fail
+cat >"$d/record.json" <<'${end}' || fail
 ${record}
 ${end}
-cat >"$d/undo.sh.new" <<'${end}' && mv "$d/undo.sh.new" "$d/undo.sh" || exit 1
+cat >"$d/undo.sh.new" <<'${end}' && mv "$d/undo.sh.new" "$d/undo.sh" || fail
 ${text}
 ${end}
-echo pending >"$d/state.new" && mv "$d/state.new" "$d/state" && sync "$d/state" "$d/undo.sh" "$d/record.json" 2>/dev/null || [ -s "$d/state" ]
+echo pending >"$d/state.new" && mv "$d/state.new" "$d/state" || fail
+sync "$d/state" "$d/undo.sh" "$d/record.json" 2>/dev/null || true
 `;
   return host.run(script(write, [id], { timeoutSeconds: 30 }), { signal });
 }

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { script } from '../../src/domain/command.ts';
@@ -77,5 +77,17 @@ describe('undo on a node', () => {
     });
     expect(readFileSync(join(farHost.home, '.firstlight/machine-a/undo/s2/state'), 'utf8')).toBe('pending\n');
     expect(await runUndo(host, { id: 's3', sudo: false }, { signal: never })).toMatchObject({ code: 1 });
+  });
+
+  it('is whole or not there, and never counts as given back for want of room', async () => {
+    const undo = { ...at, command: script('true') };
+    const folder = (id: string) => join(farHost.home, '.firstlight/machine-a/undo', id);
+    mkdirSync(join(folder('s4'), 'undo.sh.new'), { recursive: true });
+    expect(await writeUndo(host, { id: 's4', ...undo }, { signal: never })).toMatchObject({ code: 1 });
+    expect(existsSync(folder('s4'))).toBe(false);
+    mkdirSync(join(folder('s5'), 'state.new'), { recursive: true });
+    writeFileSync(join(folder('s5'), 'state'), 'restored\n');
+    expect(await writeUndo(host, { id: 's5', ...undo }, { signal: never })).toMatchObject({ code: 1 });
+    expect(readFileSync(join(folder('s5'), 'state'), 'utf8')).toBe('restored\n');
   });
 });

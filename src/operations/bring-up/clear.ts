@@ -1,6 +1,7 @@
 import { type NodeFacts, valueIf } from '../../domain/facts.ts';
 import type { Phase, Plan, Step } from '../../domain/plan.ts';
 import { list } from '../../domain/units.ts';
+import { makeRoom, saysFullDisk } from '../../knowledge/full-disk.ts';
 import { type Applied, applyStep } from '../apply.ts';
 import { consentTo } from '../consent.ts';
 import { look } from '../look.ts';
@@ -128,13 +129,15 @@ function failed(up: BringUp, progress: Progress, step: Step, applied: Applied): 
     return ended({ outcome: 'consent-needed', why, exit: 2 });
   }
   const title = `${step.title} on ${step.node} did not work`;
+  const full = saysFullDisk(applied.text);
+  const holds =
+    step.kind === 'drop-cache' ? 'page-cache-hides-unified-memory' : 'leftover-process-holds-gpu-memory';
   tellFinding(up, progress.attempt + 1, {
-    cause:
-      step.kind === 'drop-cache' ? 'page-cache-hides-unified-memory' : 'leftover-process-holds-gpu-memory',
+    cause: full ? 'disk-full' : holds,
     node: step.node,
     title,
     why: applied.text,
-    advice: [`look at it there: ${applied.text}`],
+    advice: [full ? makeRoom(step.node) : `look at it there: ${applied.text}`],
   });
   return ended(notServing(`${title}: ${applied.text}`));
 }

@@ -2,6 +2,7 @@ import { type GuardReserve, guardReserve } from '../../domain/guard.ts';
 import type { Service } from '../../domain/plan.ts';
 import type { Recipe } from '../../domain/recipe.ts';
 import { sentences } from '../../domain/units.ts';
+import { makeRoom, saysFullDisk } from '../../knowledge/full-disk.ts';
 import { unreachedCause } from '../../knowledge/unreached-cause.ts';
 import { startRank } from '../../remote/rank-runner.ts';
 import type { RunEnd } from '../in-run.ts';
@@ -53,13 +54,13 @@ async function unstarted(
     });
     return notServing(sentences(`${node} was lost while rank ${rank} was started there`, sentence));
   }
-  const full = /No space left on device|Disk quota exceeded/i.test(said);
+  const full = saysFullDisk(said);
   tellFinding(up, attempt, {
     cause: full ? 'disk-full' : 'unknown',
     node,
     title: full ? `A disk of ${node} is full, so rank ${rank} could not be started there` : title,
     why: said,
-    advice: [full ? `make room, on ${node}: df -h ~; du -xh --max-depth=1 ~` : `look at it there: ${said}`],
+    advice: [full ? makeRoom(node) : `look at it there: ${said}`],
   });
   return notServing(`rank ${rank} could not be started on ${node}: ${said}`);
 }
