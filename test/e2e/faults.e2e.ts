@@ -37,10 +37,15 @@ describe.skipIf(why !== undefined)('faults at the stages of a bring-up, on whole
   beforeAll(async () => {
     fleet.up();
     fleet.writeRecipe({ nodes: ['a', 'b'], speed: 2 });
+    // Hosts that have answered before: of others nobody can say whether the address or the host is wrong.
+    const known = await fleet.firstlight(['up', recipe, '--json', ...password], { seconds: 120 });
+    expect(outcomeOf(known), known.text).toBe('serving');
+    await fleet.firstlight(['down', '--json', ...password]);
   });
 
   afterEach(async () => {
     await mend();
+    fleet.on('b', 'root', "pkill -f '[l]istener.mjs'");
     const down = await fleet.firstlight(['down', '--json', ...password]);
     expect(down.code, down.text).toBe(0);
     for (const host of ['a', 'b'] as const) {
