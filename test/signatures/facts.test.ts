@@ -136,6 +136,20 @@ describe('what the look after the failure adds', () => {
     );
   });
 
+  it('a rank that somebody stopped did not end by itself', () => {
+    const logs = {
+      head: ['[2026-10-02 10:00:10 TP0] Load weight begin. avail mem=108.11 GB'],
+      worker: ['[2026-10-02 10:00:10 TP1] Load weight begin. avail mem=108.11 GB'],
+    };
+    const cause = (ended: Readonly<Record<string, number>>) => {
+      const said = diagnose(evidenceOf({ engine: 'sglang', logs, ended }), { final: true });
+      return [said.cause, said.node, said.title.includes('SIGTERM')];
+    };
+    expect(cause({ head: 143 })).toEqual(['head-ended-from-outside', 'spark-a', true]);
+    expect(cause({ worker: 143 })).toEqual(['worker-died-head-still-healthy', 'spark-b', true]);
+    expect(cause({ head: 1 })[0]).toBe('unknown');
+  });
+
   it('a network that an image’s plugin does not bring is no matter of the devices that the rank was given', () => {
     const words = (more: readonly string[]) => [
       'b:1:1 [0] NCCL INFO NET/Plugin: Loaded net plugin Libfabric (v10)',

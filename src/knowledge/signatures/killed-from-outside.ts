@@ -37,11 +37,12 @@ export const killedFromOutside: Signature = {
   match({ evidence, find }) {
     const spoke = new Set(find(ownWords).map((found) => found.rank));
     const killed = evidence.ranks.filter(
-      (one) => wasKilled(one) && !spoke.has(one.rank) && memoryLasted(evidence, one),
+      (one) => !spoke.has(one.rank) && (wasStopped(one) || (wasKilled(one) && memoryLasted(evidence, one))),
     );
     const rank = killed.find(({ role }) => role === 'worker') ?? killed[0];
-    if (rank?.guard === undefined) return undefined;
-    const { node } = rank;
+    if (rank === undefined) return undefined;
+    const { node, guard } = rank;
+    const stopped = wasStopped(rank) || guard === undefined;
     return {
       cause: rank.role === 'worker' ? 'worker-died-head-still-healthy' : 'head-ended-from-outside',
       node,
@@ -51,8 +52,10 @@ export const killedFromOutside: Signature = {
           .slice(0, 1),
         ...lastWords(rank),
       ],
-      title: `Rank ${rank.rank} on ${node} was ended by SIGKILL from outside, and the other ranks cannot go on without it`,
-      why: `Memory was not the reason: the least that was available there is ${gib(rank.guard.lowestBytes)}, and the kernel counts no process of the rank killed for memory.`,
+      title: `Rank ${rank.rank} on ${node} was ended by ${stopped ? 'SIGTERM' : 'SIGKILL'} from outside, and the other ranks cannot go on without it`,
+      why: stopped
+        ? 'The kernel ends nobody that way: somebody stopped it, as docker stop and docker restart do.'
+        : `Memory was not the reason: the least that was available there is ${gib(guard.lowestBytes)}, and the kernel counts no process of the rank killed for memory.`,
       advice: [
         `Who ends processes there may stand in, on ${node}: sudo journalctl --since -10min; sudo last -n 5`,
         `Stop both nodes and launch both anew: ${rank.role === 'worker' ? 'a worker does not join a running head' : 'a head that begins anew is not found by the workers of the last'}. firstlight down, then firstlight up.`,
@@ -62,6 +65,11 @@ export const killedFromOutside: Signature = {
     };
   },
 };
+
+/** Whether the rank ended by SIGTERM, unasked. */
+function wasStopped({ ended }: RankEvidence): boolean {
+  return ended?.requested === false && (ended.code === 143 || ended.code === -15);
+}
 
 /** Whether the rank ended by SIGKILL, unasked. */
 export function wasKilled({ ended }: RankEvidence): boolean {
