@@ -180,7 +180,10 @@ export async function followAttempt(
       });
       if (end === undefined) return;
       if (end.kind === 'lost') {
-        if (!lostSince.has(service.node)) {
+        const lost = lostSince.get(service.node);
+        // A connection that breaks says less than what those meet who try it anew.
+        if (lost !== undefined && end.failure.why !== 'closed') lost.failure = end.failure;
+        if (lost === undefined) {
           lostSince.set(service.node, { since: world.clock.now(), failure: end.failure });
           recorder.emit({
             type: 'note',

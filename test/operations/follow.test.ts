@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { UnreachableWhy } from '../../src/domain/command.ts';
 import type { Service } from '../../src/domain/plan.ts';
 import { followAttempt } from '../../src/operations/follow.ts';
 import { newRecorder } from '../../src/operations/recorder.ts';
@@ -22,7 +23,13 @@ class PretendClock implements Clock {
   }
 }
 
-type Rank = { readonly lines: readonly string[]; readonly everySeconds?: number; readonly ends?: number };
+type Rank = {
+  readonly lines: readonly string[];
+  readonly everySeconds?: number;
+  readonly ends?: number;
+  /** Its host is lost: what one connection after the other meets, the last one for ever. */
+  readonly lost?: readonly UnreachableWhy[];
+};
 
 /** A rank's log: these lines, then the last of them again and again, or its end. */
 function hostOf(node: string, rank: Rank, clock: PretendClock): Host {
@@ -30,6 +37,7 @@ function hostOf(node: string, rank: Rank, clock: PretendClock): Host {
   const never = (): never => {
     throw new Error('nobody asks that here');
   };
+  let tried = 0;
   return {
     node: { name: node, ssh: node },
     connect: async () => undefined,
@@ -38,10 +46,16 @@ function hostOf(node: string, rank: Rank, clock: PretendClock): Host {
     leave: never,
     async stream(_command: unknown, { signal, stdout, stderrLine }: StreamOptions) {
       const text = rank.lines.map((line) => `${line}\n`).join('');
-      stdout(Buffer.from(text));
+      if (tried === 0) stdout(Buffer.from(text));
       if (rank.ends !== undefined) {
         stderrLine(`X ${rank.ends} ${Buffer.byteLength(text)}`);
         return ran;
+      }
+      if (rank.lost !== undefined) {
+        const why = rank.lost[Math.min(tried, rank.lost.length - 1)] ?? 'unknown';
+        tried += 1;
+        const failure = { kind: 'unreachable', why, sentence: why, remedy: '', text: '' } as const;
+        return { kind: 'lost', failure };
       }
       let next = clock.now();
       clock.ticks.push((now) => {
@@ -106,7 +120,7 @@ async function followed(head: Rank, worker: Rank) {
     },
     () => undefined,
   );
-  return { kind: end.kind, seconds: (clock.now() - started) / 1000 };
+  return { end, kind: end.kind, seconds: (clock.now() - started) / 1000 };
 }
 
 const BEGIN = '[2026-11-29 10:00:00 TP1] Init torch distributed begin.';
@@ -136,4 +150,16 @@ it('a fatal line whose rank does not end is waited out for half a minute', async
   );
   expect(kind).toBe('failed');
   expect(seconds).toBeLessThan(40);
+});
+
+it('a host that stays lost is told by what those met who tried it anew, not by the connection that broke', async () => {
+  const head = { lines: [BEGIN] };
+  const worker = { lines: [BEGIN], lost: ['closed', 'closed', 'host-key-changed', 'closed'] } as const;
+  const { end, seconds } = await followed(head, worker);
+  expect(end).toMatchObject({
+    kind: 'node-lost',
+    node: 'spark-b',
+    failure: { why: 'host-key-changed' },
+  });
+  expect(seconds).toBeLessThan(70);
 });

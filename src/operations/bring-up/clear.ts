@@ -8,6 +8,7 @@ import { look } from '../look.ts';
 import { haveRoot } from './have-root.ts';
 import { again, type BringUp, ended, type Move, notServing, type Progress } from './progress.ts';
 import { tellFinding } from './tell-finding.ts';
+import { unreached } from './unreached.ts';
 
 /** Stopped this often and there again: stopping it once more would change nothing. */
 const MOST_STOPS = 2;
@@ -55,7 +56,7 @@ export async function clear(
     } else if (step.kind === 'await-memory') {
       progress = { ...progress, short: new Map([...progress.short, [step.node, applied.text]]) };
       break; // the next look says who holds it now
-    } else return failed(up, progress, step, applied);
+    } else return await failed(up, progress, step, applied);
   }
   return again(progress);
 }
@@ -123,11 +124,14 @@ function cameBack(
   return ended(notServing(title));
 }
 
-function failed(up: BringUp, progress: Progress, step: Step, applied: Applied): Move {
+async function failed(up: BringUp, progress: Progress, step: Step, applied: Applied): Promise<Move> {
   if (applied.refused) {
     const why = `${step.title} on ${step.node} needs root, and sudo did not let it: ${applied.text}`;
     return ended({ outcome: 'consent-needed', why, exit: 2 });
   }
+  const place = up.nodes.filter(({ name }) => name === step.node);
+  const [now] = await look(up.world, place, undefined);
+  if (now?.reached === false) return ended(unreached(up, progress, now));
   const title = `${step.title} on ${step.node} did not work`;
   const full = saysFullDisk(applied.text);
   const holds =
