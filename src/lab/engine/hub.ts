@@ -9,7 +9,7 @@ import type { Env } from './rank.ts';
  * or not, unless offline mode is on). The exception's last line, or undefined where it goes on.
  */
 export async function hubProblem(
-  world: EngineWorld,
+  world: Pick<EngineWorld, 'askHub'>,
   env: Env,
   repository: string | undefined,
 ): Promise<string | undefined> {
