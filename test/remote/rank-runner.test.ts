@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -137,6 +138,7 @@ describe('the rank runner', () => {
     const ran = await start(service({ name: 'stuck-r0' }));
     expect(ran).toMatchObject({ kind: 'ran', code: 1 });
     expect(ran.kind === 'ran' ? ran.stderr : '').toMatch(/ranks\/stuck-r0 cannot be made: File exists$/m);
+    rmSync(join(ranks(), 'stuck-r0'));
   });
 
   it('moves a dead claim aside and tells the exit code', async () => {
