@@ -120,7 +120,7 @@ export type StoryImage = {
   /**
    * Programs that it should have and has not, flags (`--nnodes`) that its engine is too old for, and what its compilers
    * and kernels cannot do on a GB10 (`ptxas-sm_121a`, `expert-kernels-sm_121`), or whose code is broken
-   * (`speculative-decoding`).
+   * (`speculative-decoding`), and architectures that its engine does not have.
    */
   readonly lacks?: readonly string[];
   /** Its start script starts the engine once more when that ends. */

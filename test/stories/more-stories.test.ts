@@ -83,6 +83,22 @@ describe('before anything serves', () => {
   );
 
   it(
+    'model-unknown: an engine without the model’s architecture has no remedy, and the next engine serves',
+    async () => {
+      const lab = await openLab('model-unknown');
+      const { events, code } = await lab.run(UP);
+      expect(code).toBe(0);
+      const [finding] = of(events, 'finding').filter(({ final }) => final);
+      expect(finding).toMatchObject({ cause: 'model-not-supported-by-engine', stage: 'weights' });
+      expect(finding?.quotes[0]?.text).toContain("['Qwen3_5MoeForConditionalGeneration'] are not supported");
+      expect(of(events, 'remedy-applied')).toEqual([]);
+      expect(of(events, 'engine-changed')).toMatchObject([{ from: 'sglang', to: 'vllm' }]);
+      expect(of(events, 'serving')).toMatchObject([{ engine: 'vllm', answer: '204' }]);
+    },
+    LIMIT,
+  );
+
+  it(
     'misleading-smi: memory that nvidia-smi shows and the host has not is no memory, and what holds it is named',
     async () => {
       const told = await liveThrough('misleading-smi', { env: FAST });

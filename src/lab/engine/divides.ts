@@ -1,5 +1,7 @@
+import { lacks } from './lacks.ts';
 import type { Model } from './model-folder.ts';
 import { PythonError } from './python-error.ts';
+import type { Env } from './rank.ts';
 
 /**
  * What both engines hold a model against while they build its layers: each rank's slice of a projection quantised in
@@ -20,5 +22,15 @@ export function checkSlices(
       'load',
       'ValueError',
       `Weight output_partition_size = ${slice} is not divisible by weight quantization block_n = ${block}.`,
+    );
+}
+
+/** Both registries look the model's class up by the name in config.json: throws in their words for one that this build has not. */
+export function checkArchitecture({ architecture }: Model, env: Env): void {
+  if (lacks(env, architecture))
+    throw new PythonError(
+      'load',
+      'ValueError',
+      `Model architectures ['${architecture}'] are not supported for now. Supported architectures: dict_keys(['LlamaForCausalLM', 'Qwen3MoeForCausalLM'])`,
     );
 }

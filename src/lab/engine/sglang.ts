@@ -1,5 +1,5 @@
 import { openCheckpoint } from './checkpoint.ts';
-import { checkSlices } from './divides.ts';
+import { checkArchitecture, checkSlices } from './divides.ts';
 import type { Group } from './group.ts';
 import { loadKernels } from './kernels.ts';
 import { COMMUNICATOR_BYTES, GIB, rankWeightBytes } from './memory-model.ts';
@@ -144,6 +144,7 @@ async function loadWeights(run: SglangRun, place: SglangPlace, device: Device): 
   const free = await device.freeBytes();
   place.log.rank(`Load weight begin. avail mem=${gb(free)} GB`);
   const model = openCheckpoint(path, env, { dummy: options.text('load-format') === 'dummy' });
+  checkArchitecture(model, env);
   checkSlices(model, { tensor: place.tensor, engine: 'sglang' });
   loadKernels(env, options.text('moe-runner-backend'));
   const kvSplits = model.kvHeads % place.tensor === 0 || place.tensor % model.kvHeads === 0;

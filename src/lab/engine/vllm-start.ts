@@ -1,6 +1,6 @@
 import { autotune } from './autotune.ts';
 import { openCheckpoint } from './checkpoint.ts';
-import { checkSlices } from './divides.ts';
+import { checkArchitecture, checkSlices } from './divides.ts';
 import type { Group } from './group.ts';
 import { loadKernels } from './kernels.ts';
 import { COMMUNICATOR_BYTES, elementBytes, GIB, rankWeightBytes } from './memory-model.ts';
@@ -158,6 +158,7 @@ async function loadWeights(run: VllmRun, place: VllmPlace, device: Device): Prom
   if (!place.headless)
     log.line(worker, 'INFO', 'gpu_model_runner.py:5420', `Starting to load model ${path}...`);
   const model = openCheckpoint(path, env, { dummy: options.text('load-format') === 'dummy' });
+  checkArchitecture(model, env);
   checkSlices(model, { tensor: place.tensor, engine: 'vllm' });
   loadKernels(env, options.text('moe-backend'));
   const available = (await world.memory()).availableBytes;

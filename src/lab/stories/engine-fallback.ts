@@ -26,3 +26,20 @@ export const engineFallback: Story = {
     restored: false,
   },
 };
+
+/** The first engine's build is older than the model: there is no flag for that either. */
+export const modelUnknown: Story = {
+  ...engineFallback,
+  name: 'model-unknown',
+  title: 'SGLang’s build does not have the model’s architecture; vLLM’s has it, and serves',
+  images: images().map((image) =>
+    image.engine === 'sglang' ? { ...image, lacks: ['Qwen3_5MoeForConditionalGeneration'] } : image,
+  ),
+  expect: {
+    ...engineFallback.expect,
+    events: [
+      { type: 'finding', cause: 'model-not-supported-by-engine' },
+      ...engineFallback.expect.events.slice(1),
+    ],
+  },
+};

@@ -11,7 +11,7 @@ import { curedMemory } from './cured-memory.ts';
 import { curedModels } from './cured-models.ts';
 import { curedMoments } from './cured-moments.ts';
 import { curedSettings } from './cured-settings.ts';
-import { engineFallback } from './engine-fallback.ts';
+import { engineFallback, modelUnknown } from './engine-fallback.ts';
 import { engineFallbackRay } from './engine-fallback-ray.ts';
 import { guarded } from './guarded.ts';
 import { lateHolder } from './late-holder.ts';
@@ -42,6 +42,7 @@ export const stories: readonly Story[] = [
   comesBack,
   engineFallback,
   engineFallbackRay,
+  modelUnknown,
   ...curedStories,
   modelMissing,
   misleadingSmi,
