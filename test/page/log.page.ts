@@ -284,4 +284,15 @@ describe('the log of the dashboard', () => {
     await shot(page, '24-log-quoted');
     await page.close();
   });
+
+  it('tells a screen reader of new lines where a person wants that', async () => {
+    const page = await open();
+    await page.getByRole('button', { name: 'keys' }).click();
+    await page.getByRole('checkbox', { name: /^Read new lines/ }).check();
+    await page.keyboard.press('Escape');
+    await page.getByText(`${LINES.length} lines`).waitFor();
+    append(1, ['one more line', 'ERROR: and one that is bad']);
+    await page.getByRole('status').getByText('2 new lines, 1 error', { exact: true }).waitFor();
+    await page.close();
+  });
 });

@@ -21,6 +21,7 @@ import { Top } from './top.tsx';
 export function App({ page, store }: { readonly page: Page; readonly store: PageStore }): JSX.Element {
   const [keys, setKeys] = useState(false);
   const [single, setSingle] = useState(singleKeys);
+  const [aloud, setAloud] = useState(false);
   const [large, setLarge] = useState<boolean | undefined>(undefined);
   const full = large ?? fullByItself(page);
   useEffect(() => {
@@ -64,7 +65,7 @@ export function App({ page, store }: { readonly page: Page; readonly store: Page
             <Cluster page={page} store={store} full={full} toggle={() => setLarge(!full)} />
             <Serving page={page} />
             <Run page={page} store={store} />
-            <Log page={page} store={store} />
+            <Log page={page} store={store} aloud={aloud} />
             <Models page={page} />
           </div>
         </main>
@@ -73,6 +74,8 @@ export function App({ page, store }: { readonly page: Page; readonly store: Page
       <Keys
         open={keys}
         close={() => setKeys(false)}
+        aloud={aloud}
+        setAloud={setAloud}
         single={single}
         setSingle={(on) => {
           keepSingleKeys(on);

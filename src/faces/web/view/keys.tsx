@@ -30,10 +30,13 @@ type Props = {
   /** Whether single keys do anything. */
   readonly single: boolean;
   readonly setSingle: (on: boolean) => void;
+  /** Whether a screen reader is told of new lines of the log. */
+  readonly aloud: boolean;
+  readonly setAloud: (on: boolean) => void;
 };
 
 /** The list of keys, and whether they are on. None of them changes a host. */
-export function Keys({ open, close, single, setSingle }: Props): JSX.Element {
+export function Keys({ open, close, single, setSingle, aloud, setAloud }: Props): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     if (open) dialog.current?.showModal();
@@ -49,6 +52,14 @@ export function Keys({ open, close, single, setSingle }: Props): JSX.Element {
           onChange={({ currentTarget }) => setSingle(currentTarget.checked)}
         />{' '}
         Single keys are on
+      </label>
+      <label>
+        <input
+          type="checkbox"
+          checked={aloud}
+          onChange={({ currentTarget }) => setAloud(currentTarget.checked)}
+        />{' '}
+        Read new lines: how many came, every 10 s
       </label>
       <dl>
         {KEYS.map(([key, what]) => (

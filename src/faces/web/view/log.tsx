@@ -8,6 +8,7 @@ import type { Page, PageStore } from '../data/page.ts';
 import { COLUMNS } from '../picture/timeline.ts';
 import { LogPool, type PoolNews } from './log-pool.ts';
 import { foldWords } from './log-row.ts';
+import { NewLines } from './new-lines.tsx';
 
 const NOTHING: PoolNews = {
   total: 0,
@@ -20,8 +21,15 @@ const NOTHING: PoolNews = {
   selectedRow: undefined,
 };
 
+type Props = {
+  readonly page: Page;
+  readonly store: PageStore;
+  /** Tells a screen reader of new lines. */
+  readonly aloud: boolean;
+};
+
 /** All ranks' lines as one log: filtered and searched by the server, never held whole here. */
-export function Log({ page, store }: { readonly page: Page; readonly store: PageStore }): JSX.Element {
+export function Log({ page, store, aloud }: Props): JSX.Element {
   const box = useRef<HTMLElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -192,6 +200,7 @@ export function Log({ page, store }: { readonly page: Page; readonly store: Page
           aria-label="The whole log, and what of it is in view"
         />
       </div>
+      {aloud && <NewLines lines={news.lines} errors={news.errors} />}
       {news.selected && (
         <div class="line-whole" aria-live="polite">
           <p class="small quiet">
