@@ -72,7 +72,7 @@ function wasStopped({ ended }: RankEvidence): boolean {
 }
 
 /** Whether the rank ended by SIGKILL, unasked. */
-export function wasKilled({ ended }: RankEvidence): boolean {
+function wasKilled({ ended }: RankEvidence): boolean {
   return ended?.requested === false && (ended.code === 137 || ended.code === -9);
 }
 
