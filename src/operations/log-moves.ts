@@ -1,5 +1,5 @@
 import { STAGES } from '../domain/finding.ts';
-import type { AttemptState, RankState, RunState } from '../domain/run-state.ts';
+import type { RankState, RunState } from '../domain/run-state.ts';
 import { STAGE_WORDS } from '../domain/run-words.ts';
 import type { LogIndex } from './log-index.ts';
 
@@ -13,31 +13,27 @@ export type Move = {
 
 type Of = { readonly ranks: readonly number[]; readonly attempt: number | undefined };
 
-/** How the ranks that the filter lets through moved on, attempt by attempt. */
+/** How the ranks that the filter lets through moved on, attempt by attempt; where there are several, a start says of which. */
 export function movesOf(state: RunState, { ranks, attempt: wanted }: Of): readonly Move[] {
+  const several = state.attempts.length > 1;
   return state.attempts
     .filter(({ attempt }) => wanted === undefined || attempt === wanted)
-    .flatMap((attempt) =>
-      attempt.ranks
+    .flatMap((one) =>
+      one.ranks
         .filter(({ rank }) => ranks.length === 0 || ranks.includes(rank))
-        .flatMap((rank) => movesOfRank(rank, prefixOf(state, attempt))),
+        .flatMap((rank) => movesOfRank(rank, several ? `attempt ${one.attempt}` : STAGE_WORDS.start)),
     );
 }
 
-function movesOfRank({ rank, entered, ended }: RankState, prefix: string): readonly Move[] {
+function movesOfRank({ rank, entered, ended }: RankState, start: string): readonly Move[] {
   const stages = STAGES.flatMap((stage) => {
     const at = entered[stage];
-    return at === undefined
-      ? []
-      : [{ at: Date.parse(at), text: `${prefix}rank ${rank} · ${STAGE_WORDS[stage]}` }];
+    const word = stage === 'start' ? start : STAGE_WORDS[stage];
+    return at === undefined ? [] : [{ at: Date.parse(at), text: `rank ${rank} · ${word}` }];
   });
   if (ended === undefined) return stages;
   const how = ended.requested ? 'stopped' : ended.code === undefined ? 'ended' : `ended, exit ${ended.code}`;
-  return [...stages, { at: Date.parse(ended.at), text: `${prefix}rank ${rank} ${how}` }];
-}
-
-function prefixOf({ attempts }: RunState, { attempt }: AttemptState): string {
-  return attempts.length > 1 ? `attempt ${attempt} · ` : '';
+  return [...stages, { at: Date.parse(ended.at), text: `rank ${rank} ${how}` }];
 }
 
 /** The first of these rows that is not before that moment; the last one where none is. */

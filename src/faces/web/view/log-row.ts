@@ -45,7 +45,9 @@ export function writeRow(element: HTMLElement, row: LogRow | undefined, look: Ro
   const [time, rank, text, fold] = element.children;
   const [mark, button] = fold?.children ?? [];
   if (!(time && rank && text && mark && button instanceof HTMLButtonElement)) return;
-  mark.textContent = row?.marks?.join(' · ') ?? '';
+  const marks = row?.marks?.join(', ') ?? '';
+  mark.textContent = marks;
+  mark.setAttribute('title', marks);
   button.hidden = row?.fold === undefined;
   if (row === undefined) {
     time.textContent = '';

@@ -173,7 +173,7 @@ export function Log({ page, store, aloud }: Props): JSX.Element {
           raw
         </button>
         <button type="button" class="chip wide" aria-pressed={tall} onClick={() => setTall(!tall)}>
-          full height
+          tall
         </button>
       </div>
       <div class="log-frame">
