@@ -1,9 +1,12 @@
+import type { Fact } from './facts.ts';
 import type { EngineName } from './recipe.ts';
 
 /** What a look wants to know beyond the host itself. */
 export type LookRequest = {
   /** Only what tells of memory and who holds it. */
   readonly memoryOnly?: boolean;
+  /** How root is to be had, as a look before saw it: not asked again, since each question is a line in the host's log. */
+  readonly sudo?: Fact<'free' | 'password' | 'none'>;
   /** The model's folder to look into, or undefined without a recipe. */
   readonly modelPath: string | undefined;
   /** Read the headers of its safetensors files too: every tensor's size, for an exact fit. */

@@ -23,10 +23,23 @@ export async function look(
   );
 }
 
-/** Looks at memory and who holds it alone; all else is unknown. */
-export async function lookAtMemory(world: Eyes, nodes: readonly Node[]): Promise<readonly NodeFacts[]> {
+/** Looks at memory and who holds it alone; all else is unknown, but for how root is to be had if `before` knows it. */
+export async function lookAtMemory(
+  world: Eyes,
+  nodes: readonly Node[],
+  before: readonly NodeFacts[] = [],
+): Promise<readonly NodeFacts[]> {
   const request = { memoryOnly: true, modelPath: undefined, images: [], programs: [], peers: [] };
-  return Promise.all(nodes.map((node) => lookAt(world, node, request)));
+  return Promise.all(
+    nodes.map((node) => {
+      const seen = before.find((facts) => facts.node === node.name);
+      return lookAt(
+        world,
+        node,
+        seen?.reached && seen.sudo.known ? { ...request, sudo: seen.sudo } : request,
+      );
+    }),
+  );
 }
 
 async function lookAt(world: Eyes, node: Node, request: LookRequest): Promise<NodeFacts> {

@@ -44,7 +44,7 @@ export function newLooks(world: () => World): Looks {
   const seeMemory = async (before: Looked): Promise<Looked> => {
     const now = world();
     const at = now.clock.now();
-    const facts = await lookAtMemory(now, now.cluster.nodes);
+    const facts = await lookAtMemory(now, now.cluster.nodes, before.facts);
     // A whole look that began later knows better.
     return last !== undefined && last.at > at ? last : took(at, memoryOnto((last ?? before).facts, facts));
   };

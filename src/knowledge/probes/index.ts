@@ -24,7 +24,15 @@ import { parseSudo, sudoProbe } from './sudo.ts';
 /** What one look asks of a host. All of them fit into one round trip; each stands alone. */
 export function probesFor(request: LookRequest): Probe[] {
   if (request.memoryOnly === true)
-    return [hostProbe, meminfoProbe, gpusProbe, processesProbe, containersProbe, sudoProbe, ownRecordsProbe];
+    return [
+      hostProbe,
+      meminfoProbe,
+      gpusProbe,
+      processesProbe,
+      containersProbe,
+      ...(request.sudo === undefined ? [sudoProbe] : []),
+      ownRecordsProbe,
+    ];
   return [
     hostProbe,
     ownNameProbe,
@@ -88,7 +96,7 @@ export function assembleFacts(input: {
   const of = (probe: Probe) => outputs.get(probe.name);
   const containers = parseContainers(of(containersProbe));
   const ports = parsePorts(of(processesProbe));
-  const sudo = parseSudo(of(sudoProbe));
+  const sudo = request.sudo ?? parseSudo(of(sudoProbe));
   const look = parseGpuLook(of(gpusProbe));
   const running = (valueIf(containers) ?? [])
     .filter(({ state }) => state === 'running')
