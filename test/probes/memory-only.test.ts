@@ -8,7 +8,7 @@ const request: LookRequest = { memoryOnly: true, modelPath: undefined, images: [
 it('a look at memory asks for root only where no look before has: each question is a line in the log of the host', () => {
   const names = (one: LookRequest): readonly string[] => probesFor(one).map(({ name }) => name);
   expect(names(request)).toContain('sudo');
-  const knowing = { ...request, sudo: known('free') } as const;
+  const knowing: LookRequest = { ...request, sudo: known('free') };
   expect(names(knowing)).toEqual(names(request).filter((name) => name !== 'sudo'));
   const facts = assembleFacts({
     node: 'spark-a',
