@@ -80,10 +80,15 @@ export const BROKEN: readonly Broken[] = [
   {
     what: 'rendezvous port taken',
     name: 'port',
-    recipe: { speed: 2 },
-    // Whoever is there before is seen by the look; this one comes while the ranks are started.
+    // Whoever is there before is seen by the look; this one comes while the ranks are started, and the head's way there
+    // is slow meanwhile.
     at: startsRank(1),
-    strike: (fleet) => void fleet.must('a', 'lab', LISTENS),
+    strike: (fleet) =>
+      void fleet.must(
+        'a',
+        'root',
+        `pkill -STOP -x sshd; runuser -u lab -- sh -c '${LISTENS}'; code=$?; pkill -CONT -x sshd; exit $code`,
+      ),
     mend: (fleet) => void fleet.must('a', 'root', "pkill -f '[h]old.mjs squat'"),
     cause: 'port-already-in-use',
     family: 'C',
