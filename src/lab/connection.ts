@@ -1,17 +1,14 @@
-import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { join } from 'node:path';
-import type { Container } from './docker.ts';
 import { signalNamed } from './exit-code.ts';
-import { SESSION_CGROUP } from './holder-processes.ts';
 import { baseName, NOTHING } from './holders.ts';
 import type { LabHost } from './lab-host.ts';
 import type { Listener } from './network-table.ts';
 import type { LabReply } from './protocol.ts';
-import { environmentOf, parentOf } from './real-process.ts';
+import { environmentOf } from './real-process.ts';
 import { type Hello, type Request, request } from './request.ts';
 import { tools } from './tools/index.ts';
 import type { ToolAnswer } from './tools/tool.ts';
+import { cgroupOf, containerAbove, resolve } from './whereabouts.ts';
 import type { LabWorld } from './world.ts';
 
 /** Of a host's memory: the weights of a story alone take less, a rank with its KV cache takes more. */
@@ -97,7 +94,7 @@ export class Connection {
         this.#hold(host, hello, asked.bytes, asked.gpu);
         return;
       case 'stage':
-        if (host.stage(hello.pid, asked.bytes, asked.program)) this.#reply({ ok: true });
+        if (host.kernel.stage(hello.pid, asked.bytes, asked.program)) this.#reply({ ok: true });
         else this.#refuse('out-of-memory', `${asked.bytes} bytes are not to be had`);
         return;
       case 'memory': {
@@ -195,7 +192,7 @@ export class Connection {
       if (gpu && bytes > POOLED_SHARE * host.ledger.snapshot.totalBytes) host.sees('pooled');
     } else {
       const refuse = (): void => this.#refuse('out-of-memory', `${bytes} bytes are not to be had`);
-      if (gpu) host.driverGotNothing();
+      if (gpu) host.kernel.driverGotNothing();
       if (gpu) host.sees('no-memory');
       if (gpu && host.starvesSeconds > 0) this.#starve(host, refuse);
       else refuse();
@@ -205,7 +202,7 @@ export class Connection {
   /** The whole host stands still before the driver gives up: who is logged in is cut off, and nobody gets in. */
   #starve(host: LabHost, then: () => void): void {
     const ssh = this.#world().ssh.get(host.name);
-    host.starves();
+    host.kernel.starves();
     ssh?.fail('wedged');
     ssh?.dropConnections();
     setTimeout(() => {
@@ -273,38 +270,6 @@ export class Connection {
 
 function toReply(answer: ToolAnswer): LabReply {
   return { ok: true, ...answer };
-}
-
-/** getaddrinfo: the host's own hosts file, then the addresses by which the lab's hosts are known. */
-function resolve(world: LabWorld, host: LabHost, name: string): readonly string[] {
-  if (/^\d+\.\d+\.\d+\.\d+$/.test(name)) return [name];
-  const inFile = readFileSync(join(host.root, 'etc/hosts'), 'utf8')
-    .split('\n')
-    .map((line) => line.replace(/#.*/, '').trim().split(/\s+/))
-    .filter(([, ...names]) => names.includes(name))
-    .map(([address = '']) => address);
-  if (inFile.length > 0) return inFile;
-  const other = world.story.hosts.find((candidate) => candidate.name === name);
-  return other === undefined ? [] : [other.management.address];
-}
-
-function cgroupOf(host: LabHost, pid: number): string {
-  for (let at: number | undefined = pid; at !== undefined && at > 1; at = parentOf(at)) {
-    const known = host.processes.find(at);
-    if (known !== undefined) return known.cgroup;
-  }
-  return SESSION_CGROUP;
-}
-
-function containerAbove(host: LabHost, pid: number): Container | undefined {
-  return host.docker.list.find((container) => container.pid !== 0 && isBelow(pid, container.pid));
-}
-
-function isBelow(pid: number, ancestor: number): boolean {
-  for (let at: number | undefined = pid; at !== undefined && at > 1; at = parentOf(at)) {
-    if (at === ancestor) return true;
-  }
-  return false;
 }
 
 function parseJson(text: string): unknown {

@@ -3,21 +3,16 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:
 import { isAbsolute, join } from 'node:path';
 import { type Container, Docker } from './docker.ts';
 import { watchDropCaches } from './drop-caches.ts';
-import { imagePath, startEngine } from './engine-container.ts';
+import { startEngine } from './engine-container.ts';
 import { exitCode } from './exit-code.ts';
 import { containerCgroup, Holders } from './holder-processes.ts';
 import { baseName, NOTHING, unitOf } from './holders.ts';
-import {
-  DRIVER,
-  HIDDEN_ENVIRON,
-  replaceFile,
-  shareFolder,
-  writeFiles,
-  writeHostFiles,
-} from './host-files.ts';
+import { DRIVER, HIDDEN_ENVIRON, replaceFile } from './host-files.ts';
+import { writeRoot } from './host-root.ts';
 import { imageNamed, imagesOf, type LabImage } from './images.ts';
+import { Kernel } from './kernel.ts';
 import { Ledger, meminfo } from './ledger.ts';
-import { MODEL_BYTES, writeModel, writeSnapshot } from './model-files.ts';
+import { MODEL_BYTES } from './model-files.ts';
 import type { LabInterface, Listener, NetworkTable } from './network-table.ts';
 import { Processes, signalTree } from './processes.ts';
 import { hex, randomOf } from './random.ts';
@@ -59,6 +54,7 @@ export class LabHost {
   readonly docker: Docker;
   readonly systemd: Systemd;
   readonly sudo: Sudo;
+  readonly kernel: Kernel;
   readonly images: readonly LabImage[];
   readonly holders: Holders;
   readonly sees: (moment: StoryMoment) => void;
@@ -79,19 +75,7 @@ export class LabHost {
     this.user = host.user;
     const random = randomOf(`host:${seed}:${host.name}`);
     this.gpuUuid = `GPU-${hex(random, 8)}-${hex(random, 4)}-${hex(random, 4)}-${hex(random, 4)}-${hex(random, 12)}`;
-    writeHostFiles(root, story, host, this.interfaces, seed);
-    const path = story.recipe['path'];
-    if (host.hasModel && typeof path === 'string') writeModel(join(root, path), host);
-    for (const repository of host.hubCache ?? []) {
-      writeSnapshot(join(root, 'home', host.user, '.cache/huggingface'), repository);
-    }
-    const files: (readonly [string, string])[] = Object.entries(host.files ?? {});
-    for (const image of imagesOf(story, host))
-      files.push(
-        ...Object.entries(image.files).map(([path, text]) => [imagePath(image, path), text] as const),
-      );
-    writeFiles(root, files);
-    for (const path of story.shares ?? []) shareFolder(root, path);
+    writeRoot(root, story, host, this.interfaces, seed);
     this.ledger = new Ledger({
       totalBytes: host.totalGiB * GIB,
       systemBytes: host.systemGiB * GIB,
@@ -102,6 +86,7 @@ export class LabHost {
       changed: () => this.#render(),
     });
     this.processes = new Processes(root, this.ledger, options.alive, 1000);
+    this.kernel = new Kernel(this.ledger, (pid) => this.processes.find(pid)?.comm ?? 'python3');
     this.sudo = new Sudo(host.sudoPassword);
     this.images = imagesOf(story, host);
     this.holders = new Holders(this, host.holders, options.network);
@@ -280,51 +265,9 @@ export class LabHost {
     return this.#options.host.driver ?? DRIVER;
   }
 
-  /** What the kernel has said since the lab began, as dmesg shows it. */
-  readonly kernelLog: string[] = [];
-
   /** How long this host answers nobody once its memory ran out; 0 where it goes on. */
   get starvesSeconds(): number {
     return this.#options.host.starvesSeconds ?? 0;
-  }
-
-  /** What the kernel says while it looks in vain for a page. */
-  starves(): void {
-    this.#kernelSays(
-      'sshd: page allocation failure: order:0, mode:0x140dca(GFP_HIGHUSER_MOVABLE|__GFP_COMP|__GFP_ZERO), nodemask=(null),cpuset=/,mems_allowed=0',
-    );
-  }
-
-  /** What the driver says in the kernel's log when it gets no memory (580, mem_desc.c). */
-  driverGotNothing(): void {
-    this.#kernelSays(
-      'NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] (0x00000051) returned from _memdescAllocInternal(pMemDesc) @ mem_desc.c:1359',
-    );
-  }
-
-  /**
-   * Whether that much memory is there for a moment, for the program where one is named, else for the process. Where it
-   * is not, the kernel ends it, and says so as Linux 6.17 does.
-   */
-  stage(pid: number, bytes: number, program?: string): boolean {
-    const { availableBytes } = this.ledger.snapshot;
-    if (bytes < availableBytes) return true;
-    const name = program ?? this.processes.find(pid)?.comm ?? 'python3';
-    const kib = Math.floor(Math.min(bytes, availableBytes) / 1024);
-    const victim = program === undefined ? pid : pid + 1;
-    this.#kernelSays(
-      `${name} invoked oom-killer: gfp_mask=0x140dca(GFP_HIGHUSER_MOVABLE|__GFP_COMP|__GFP_ZERO), order=0, oom_score_adj=0`,
-    );
-    this.#kernelSays(
-      `Out of memory: Killed process ${victim} (${name}) total-vm:${4 * kib}kB, anon-rss:${kib}kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:1024kB oom_score_adj:0`,
-    );
-    if (program === undefined) signal(pid, 'SIGKILL');
-    return false;
-  }
-
-  #kernelSays(text: string): void {
-    const [seconds = '0'] = readFileSync('/proc/uptime', 'utf8').split(' ');
-    this.kernelLog.push(`[${Number(seconds).toFixed(6).padStart(12)}] ${text}`);
   }
 
   /** Kills what the start script of every rank's container runs, and not the script. */

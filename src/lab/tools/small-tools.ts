@@ -62,6 +62,6 @@ export function journalctl(call: ToolCall): ToolAnswer {
 
 export function dmesg(call: ToolCall): ToolAnswer {
   return call.uid === 0
-    ? out(call.host.kernelLog.map((line) => `${line}\n`).join(''))
+    ? out(call.host.kernel.log.map((line) => `${line}\n`).join(''))
     : bad('dmesg: read kernel buffer failed: Operation not permitted');
 }
