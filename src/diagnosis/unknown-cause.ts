@@ -19,11 +19,10 @@ export function unknownCause(
 ): Finding {
   const told = tellingLines(evidence, scans);
   const worst = told.find(({ weight }) => weight >= 2) ?? (evidence.ranks.length === 0 ? told[0] : undefined);
-  const echoes = told.some(({ weight }) => weight >= 2)
-    ? told
-    : tellingLines(evidence, scans, { echoes: true });
+  const all = tellingLines(evidence, scans, { echoes: true });
+  const echoes = told.some(({ weight }) => weight >= 2) ? told : all;
   const rank =
-    pointedAt(evidence, echoes) ??
+    pointedAt(evidence, echoes, all) ??
     (worst === undefined ? (firstEnded(evidence) ?? hindmost(evidence)) : worst.rank);
   const stage = rank?.stage;
   return {
@@ -57,14 +56,21 @@ function whyOf(told: readonly ToldLine[]): string {
 const OF_A_PEER =
   /closed by peer|reset by peer|remote process exited|waiting for clients|RPC call to \w+ timed out|lost communication with a remote|other ranks that didn't finish|No route to host|worker .*(?:died|lost)/i;
 
-/** The one other rank that the weightiest line speaks of, where it speaks of another at all. */
-function pointedAt(evidence: Evidence, lines: readonly ToldLine[]): RankEvidence | undefined {
+/** The one other rank that the weighty lines speak of, where all are of one rank and one of them speaks of another. */
+function pointedAt(
+  evidence: Evidence,
+  lines: readonly ToldLine[],
+  all: readonly ToldLine[],
+): RankEvidence | undefined {
   const [first] = lines;
   const { ranks } = evidence;
   if (first === undefined || ranks.length !== 2) return undefined;
   const other = ranks.find(({ rank }) => rank !== first.rank?.rank);
   if (rayAddressOf(first.line.text) !== undefined) return ranks.find(({ role }) => role === 'worker');
-  return first.rank !== undefined && OF_A_PEER.test(first.message) ? other : undefined;
+  const weighty = all.filter(({ weight }) => weight >= 2);
+  const alone = weighty.every(({ rank }) => rank?.rank === first.rank?.rank);
+  const said = alone ? [first, ...weighty] : [first];
+  return first.rank !== undefined && said.some(({ message }) => OF_A_PEER.test(message)) ? other : undefined;
 }
 
 /** The family that the telling lines speak of, or the last words where there are none. */
