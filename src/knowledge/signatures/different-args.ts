@@ -26,6 +26,11 @@ const config = pattern(
   ['onfiguration mismatch', 'onfig mismatch', 'config hash', 'identical configuration', 'parallel config'],
   /[Cc]onfig(?:uration)? (?:hash )?mismatch|must have (?:the same|identical) config\w{0,80}|config hash \S{1,300} (?:differs|does not match|!=)|parallel config\w{0,80} (?:differ|mismatch)/,
 );
+/** vLLM's head compares what its workers would cache, which their data types and layouts decide. */
+const cacheSpecs = pattern(
+  'different across workers',
+  /KV cache specs for the same layer are different across workers/,
+);
 const worlds = pattern(
   'world_size=',
   /^world_size=(?<world>\d{1,20}) rank=\d{1,20} .{0,400}distributed_init_method=/,
@@ -94,7 +99,7 @@ const COMMON: readonly string[] = [
 export const differentArgs: Signature = {
   name: 'different-args',
   causes: ['ranks-with-different-args'],
-  seenOn: 'vLLM 0.22, SGLang 0.5, torch 2.6 to 2.13, 2025 and 2026',
+  seenOn: 'vLLM 0.22 and 0.32, SGLang 0.5, torch 2.6 to 2.13, 2025 and 2026',
   source:
     'torch ProcessGroupNCCL.cpp, ProcessGroupWrapper.cpp; gloo pair.cc; NCCL bootstrap.cc, net_socket.cc; vllm-project/vllm#44718',
   looks: [
@@ -108,6 +113,7 @@ export const differentArgs: Signature = {
     truncated,
     count,
     config,
+    cacheSpecs,
     worlds,
     batched,
     vllmArgs,
@@ -118,7 +124,12 @@ export const differentArgs: Signature = {
   ],
   match(view) {
     const { evidence, find } = view;
-    const said = find(glooSize)[0] ?? find(collectives)[0] ?? find(count).find(real) ?? find(config)[0];
+    const said =
+      find(glooSize)[0] ??
+      find(collectives)[0] ??
+      find(count).find(real) ??
+      find(config)[0] ??
+      find(cacheSpecs)[0];
     const differ = differences(view);
     if (said !== undefined) return told(view, [said, ...differ.shown], differ.names, 0.9);
     if (!severalNodes(evidence) || view.serves) return undefined;

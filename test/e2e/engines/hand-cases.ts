@@ -45,7 +45,7 @@ export const HAND_CASES: readonly HandCase[] = [
     },
     cause: 'ranks-with-different-args',
     atFault: 'launcher',
-    quote: /preamble|op\.nbytes|dtype|non-default args/,
+    quote: /op\.preamble\.length|different across workers/,
     seconds: PATIENCE,
   },
 ];
