@@ -26,6 +26,8 @@ export type UpCase = {
   /** Lines of the recipe once a person has mended it; the usual ones where it was no matter of the recipe. */
   readonly mended?: string;
   readonly only?: EngineKind;
+  /** Left out in CI, where minutes count; `--full` has it there too. */
+  readonly rare?: true;
 };
 
 const SHARD = '/srv/model/model-00002-of-00002.safetensors';
@@ -108,6 +110,7 @@ export const UP_CASES: readonly UpCase[] = [
   },
   {
     what: 'an argument of another engine',
+    rare: true,
     recipe: 'args: {vllm: [--mem-fraction-static, "0.8"]}',
     causes: ['flag-of-other-engine'],
     node: undefined,
@@ -117,6 +120,7 @@ export const UP_CASES: readonly UpCase[] = [
   },
   {
     what: 'the model missing on the worker',
+    rare: true,
     breaks: (pair) => {
       pair.must('b', 'mv /srv/model /srv/away');
       return () => void pair.must('b', 'mv /srv/away /srv/model');
@@ -129,6 +133,7 @@ export const UP_CASES: readonly UpCase[] = [
   },
   {
     what: 'a shard of the worker that is an LFS pointer',
+    rare: true,
     breaks: shard(`printf '%s' '${LFS}' >${SHARD}`),
     causes: ['weights-are-lfs-pointers'],
     node: 'spark-b',
@@ -147,6 +152,7 @@ export const UP_CASES: readonly UpCase[] = [
   },
   {
     what: 'a tensor size that does not divide the heads',
+    rare: true,
     breaks: (pair) => {
       const heads = (from: number, to: number) => (): void => {
         for (const host of ['a', 'b'] as const)
@@ -166,6 +172,7 @@ export const UP_CASES: readonly UpCase[] = [
   },
   {
     what: 'a context longer than the model has',
+    rare: true,
     recipe: 'context: 16384',
     causes: ['context-longer-than-model'],
     node: 'either',
@@ -185,6 +192,7 @@ export const UP_CASES: readonly UpCase[] = [
   },
   {
     what: 'the home of the worker full before the launch',
+    rare: true,
     breaks: (pair) => {
       pair.must(
         'b',
@@ -259,6 +267,7 @@ export const UP_CASES: readonly UpCase[] = [
   },
   {
     what: 'the worker ended with KILL while it loads',
+    rare: true,
     recipe: 'env: {ENGINE_LOAD_SECONDS: "6"}',
     during: {
       when: loads(1),
@@ -276,6 +285,7 @@ export const UP_CASES: readonly UpCase[] = [
   },
   {
     what: 'the head ended with KILL while it loads',
+    rare: true,
     recipe: 'env: {ENGINE_LOAD_SECONDS: "6"}',
     during: {
       when: loads(0),
@@ -292,6 +302,7 @@ export const UP_CASES: readonly UpCase[] = [
   },
   {
     what: 'the fabric cut while it loads',
+    rare: true,
     recipe: 'env: {ENGINE_LOAD_SECONDS: "4"}\nargs: {vllm: [--distributed-timeout-seconds, "12"]}',
     during: {
       when: loads(0),
