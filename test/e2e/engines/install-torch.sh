@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints a Python that has torch with Gloo: of the virtual environment $1 where it is whole, else the system's own, for
-# which Debian's python3-torch is installed once (no index that is read here has a torch for processors alone, and the
-# one for GPUs is gigabytes). What an installation cost goes to standard error.
+# which Debian's python3-torch is installed once (what pip takes for Linux is made for GPUs: gigabytes). What an
+# installation cost goes to standard error.
 set -eu
 if [ -x "$1/bin/python" ] && ls "$1"/whole-* >/dev/null 2>&1; then echo "$1/bin/python"; exit 0; fi
 has() { "$1" -c 'import torch.distributed as dist; assert dist.is_gloo_available()' 2>/dev/null || "$1" -c 'from torch.distributed import ProcessGroupGloo' 2>/dev/null; }
