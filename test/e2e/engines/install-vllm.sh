@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs vLLM for CPUs into the virtual environment of $1, once; prints what it cost. It asks for the CPU build of torch,
-# which lies in no index that is read here: the ordinary build of the same version has the same interface, so its
+# which pip's own index does not have: the ordinary build of the same version has the same interface, so its
 # other needs are installed one by one.
 set -eu
 into=$1
