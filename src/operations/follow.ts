@@ -1,4 +1,5 @@
 import { diagnose, failed, fatalLine } from '../diagnosis/diagnose.ts';
+import { DURING } from '../diagnosis/during.ts';
 import { endLog, newTracker, splitLog, trackLine } from '../diagnosis/stages.ts';
 import { stall } from '../diagnosis/stall.ts';
 import type { Unreachable } from '../domain/command.ts';
@@ -110,6 +111,7 @@ export async function followAttempt(
         const proof = await input.verify();
         if (proof.kind === 'proved') {
           tellGuards();
+          tellBehind();
           return { kind: 'serving', evidence: evidence(), proof };
         }
         unanswered = { proof, at: world.clock.now() };
@@ -136,10 +138,14 @@ export async function followAttempt(
   }
 
   async function serves(seen: Evidence): Promise<boolean> {
+    // A worker whose log stays behind, as on a full disk, may serve all the same: its own server is asked.
+    const behind = seen.ranks.every(
+      ({ role, movedAt }) => role === 'worker' || seen.now - movedAt > QUIET_MILLISECONDS,
+    );
     const ready = seen.ranks.every(
       (rank) =>
         rank.ended === undefined &&
-        (rank.stage === 'serving' || (rank.role === 'worker' && !engine.workerHealth)),
+        (rank.stage === 'serving' || (rank.role === 'worker' && (behind || !engine.workerHealth))),
     );
     if (!ready) return false;
     const asked = input.services.flatMap(
@@ -229,6 +235,17 @@ export async function followAttempt(
       const told = { ...guard, lowestBytes, ...(availableBytes === undefined ? {} : { availableBytes }) };
       recorder.emit({ type: 'guard', attempt: input.attempt, node, rank, guard: told });
     }
+  }
+
+  function tellBehind(): void {
+    if (!engine.workerHealth) return;
+    for (const { rank, node, stage } of evidence().ranks.filter((one) => one.stage !== 'serving'))
+      recorder.emit({
+        type: 'note',
+        level: 'warning',
+        node,
+        text: `The log of rank ${rank} on ${node} stopped ${DURING[stage]}, although it answers. See whether a disk is full there: df -h ~`,
+      });
   }
 
   function take(service: Service, texts: readonly string[]): void {

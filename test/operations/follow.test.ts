@@ -1,8 +1,11 @@
+import { Duplex } from 'node:stream';
 import { expect, it } from 'vitest';
 import type { UnreachableWhy } from '../../src/domain/command.ts';
+import type { Event } from '../../src/domain/event.ts';
 import type { Service } from '../../src/domain/plan.ts';
 import { followAttempt } from '../../src/operations/follow.ts';
 import { newRecorder } from '../../src/operations/recorder.ts';
+import type { Verified } from '../../src/operations/verify.ts';
 import type { Clock, World } from '../../src/operations/world.ts';
 import type { Host, StreamOptions } from '../../src/remote/host.ts';
 import { sparkRecipe } from '../pretend/facts.ts';
@@ -31,6 +34,16 @@ type Rank = {
   readonly lost?: readonly UnreachableWhy[];
 };
 
+/** A server that says 200 to whatever is asked. */
+class Answering extends Duplex {
+  override _read(): void {}
+  override _write(_chunk: unknown, _encoding: string, done: () => void): void {
+    this.push('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+    this.push(null);
+    done();
+  }
+}
+
 /** A rank's log: these lines, then the last of them again and again, or its end. */
 function hostOf(node: string, rank: Rank, clock: PretendClock): Host {
   const ran = { kind: 'ran', code: 0, stdout: '', stderr: '', milliseconds: 0 } as const;
@@ -42,7 +55,7 @@ function hostOf(node: string, rank: Rank, clock: PretendClock): Host {
     node: { name: node, ssh: node },
     connect: async () => undefined,
     run: async () => ran,
-    dial: never,
+    dial: () => new Answering(),
     leave: never,
     async stream(_command: unknown, { signal, stdout, stderrLine }: StreamOptions) {
       const text = rank.lines.map((line) => `${line}\n`).join('');
@@ -90,8 +103,9 @@ function serviceOf(rank: number, node: string): Service {
 }
 
 /** How following these two ends, and after how many seconds. */
-async function followed(head: Rank, worker: Rank) {
+async function followed(head: Rank, worker: Rank, proof?: Verified) {
   const clock = new PretendClock();
+  const told: Event[] = [];
   const hosts = [hostOf('spark-a', head, clock), hostOf('spark-b', worker, clock)];
   const of = (name: string): Host =>
     hosts.find(({ node }) => node.name === name) ?? hostOf(name, head, clock);
@@ -99,7 +113,7 @@ async function followed(head: Rank, worker: Rank) {
     ...pretendWorld({
       signal: new AbortController().signal,
       live: () => undefined,
-      onEvent: () => undefined,
+      onEvent: (event) => void told.push(event),
     }),
     hosts: { all: hosts, of, acceptHostKey: async () => undefined },
     clock,
@@ -115,12 +129,13 @@ async function followed(head: Rank, worker: Rank) {
       services: [serviceOf(1, 'spark-b'), serviceOf(0, 'spark-a')],
       before: [],
       verify: async () => {
+        if (proof !== undefined) return proof;
         throw new Error('none of these ranks serves');
       },
     },
     () => undefined,
   );
-  return { end, kind: end.kind, seconds: (clock.now() - started) / 1000 };
+  return { end, told, kind: end.kind, seconds: (clock.now() - started) / 1000 };
 }
 
 const BEGIN = '[2026-11-29 10:00:00 TP1] Init torch distributed begin.';
@@ -162,4 +177,29 @@ it('a host that stays lost is told by what those met who tried it anew, not by t
     failure: { why: 'host-key-changed' },
   });
   expect(seconds).toBeLessThan(70);
+});
+
+it('a worker that answers serves, though its log has stopped, and that is told', async () => {
+  const ready = '[2026-11-29 10:00:09] The server is fired up and ready to roll!';
+  const chat = {
+    kind: 'answered',
+    answer: '204',
+    reasoning: '',
+    finish: 'stop',
+    firstTokenSeconds: undefined,
+    tokensPerSecond: undefined,
+    promptTokens: undefined,
+    outputTokens: undefined,
+  } as const;
+  const proof = { kind: 'proved', said: [], chat, speed: chat } as const;
+  const { end, seconds, told } = await followed({ lines: [BEGIN, ready] }, { lines: [BEGIN] }, proof);
+  expect(end).toMatchObject({ kind: 'serving', proof });
+  expect(seconds).toBeGreaterThan(5);
+  expect(told).toContainEqual(
+    expect.objectContaining({
+      type: 'note',
+      node: 'spark-b',
+      text: expect.stringContaining('The log of rank 1 on spark-b stopped in the rendezvous'),
+    }),
+  );
 });
