@@ -123,9 +123,9 @@ describe.skipIf(why !== undefined)('faults at the stages of a bring-up, on whole
           const back = await fleet.firstlight(['down', '--restore', '--json', ...password]);
           expect(back.code, back.text).toBe(0);
           if (!listens() && fault.ends === 'host')
-            expect(fleet.must('b', 'root', 'ls -A /home/aurora/.firstlight/*/undo 2>/dev/null | wc -l')).toBe(
-              '0',
-            );
+            expect(
+              fleet.must('b', 'root', 'grep -l pending /home/aurora/.firstlight/*/undo/*/state | wc -l'),
+            ).toBe('0');
           else expect(listens(), back.text).toBe(true);
           fleet.on('b', 'root', "pkill -f '[l]istener.mjs'");
         }
