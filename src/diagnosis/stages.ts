@@ -39,7 +39,9 @@ export function splitLog(
   } else text = carry + text;
   let end = 0;
   let returned = '';
-  for (const [whole, piece = '', sign] of text.matchAll(/([^\r\n]*)(\r\n|\n|\r)/g)) {
+  // What comes after the last line end is not looked through from each of its characters.
+  const ended = text.slice(0, Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1);
+  for (const [whole, piece = '', sign] of ended.matchAll(/([^\r\n]*)(\r\n|\n|\r)/g)) {
     end += whole.length;
     const line = cleanLine(piece, stamped);
     returned = sign === '\r' && end === text.length ? (line === '' ? BLANK_RETURN : '\r') : '';

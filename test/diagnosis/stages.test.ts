@@ -31,6 +31,12 @@ describe('a log', () => {
     expect(linesOf([`${stamp}\r5%\n${stamp}\r10%\n`], true)).toEqual(['5%', '10%']);
   });
 
+  it('takes as long as it is, also where a megabyte has no line end', () => {
+    // Looked through from each of its characters it would take hours.
+    const long = 'a'.repeat(2 ** 22);
+    expect(splitLog('', `b\n${long}`)).toMatchObject({ lines: ['b'] });
+  });
+
   it('gives the same lines however it is cut into chunks', () => {
     const text =
       'ein Größenwert\r\n\u001b[36m(Worker pid=1)\u001b[0m 25%\r50%\r\r\n\n\r75%\n\r\n\r\rlast ✓ line';
