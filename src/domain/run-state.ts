@@ -149,14 +149,18 @@ export function fold(state: RunState, event: Event): RunState {
       return { ...next, plan: event.plan, phase: 'planned' };
     case 'consent-asked':
       return { ...next, asked: event, phase: 'waiting' };
-    case 'consent-given':
-      return {
-        ...next,
-        asked: undefined,
-        consented: [...state.consented, ...event.steps],
-        refused: [...state.refused, ...event.refused],
-        phase: 'clearing',
-      };
+    case 'consent-given': {
+      const consented = [...state.consented, ...event.steps];
+      const refused = [...state.refused, ...event.refused];
+      // Somebody may allow one by one: the rest is asked still. A refusal ends the asking.
+      const isLast = event.refused.length > 0 || event.steps.length === 0;
+      const open = state.asked?.steps.filter(({ id }) => !consented.includes(id)) ?? [];
+      const asked =
+        state.asked === undefined || isLast || open.length === 0
+          ? undefined
+          : { ...state.asked, steps: open };
+      return { ...next, asked, consented, refused, phase: asked === undefined ? 'clearing' : 'waiting' };
+    }
     case 'step-started':
       return {
         ...next,

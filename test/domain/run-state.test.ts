@@ -140,6 +140,37 @@ test('a question waits until it was answered, and the answers add up', () => {
   });
 });
 
+test('who allows one of two steps leaves the other one asked; who refuses one ends the asking', () => {
+  const step = (id: string) => ({
+    id,
+    node: 'spark-b',
+    title: 'Stop it',
+    target: {
+      identity: id,
+      name: id,
+      what: 'process',
+      kind: 'process',
+      user: 'lab',
+      pid: 1,
+      bytes: 0,
+      listens: [],
+    } as const,
+    undo: { kind: 'irreversible', why: 'it was started with --rm' } as const,
+    how: 'kill',
+  });
+  const both: EventBody = { type: 'consent-asked', plan: 'abc', steps: [step('s1'), step('s2')] };
+  const one: EventBody = { type: 'consent-given', steps: ['s1'], refused: [], by: 'me' };
+  expect(foldAll(events(started, both, one))).toMatchObject({
+    phase: 'waiting',
+    asked: { steps: [{ id: 's2' }] },
+  });
+  expect(foldAll(events(started, both, one, { ...one, steps: ['s2'] })).asked).toBeUndefined();
+  expect(foldAll(events(started, both, { ...one, steps: [], refused: ['s1'] }))).toMatchObject({
+    phase: 'clearing',
+    asked: undefined,
+  });
+});
+
 test('ranks stand in their order, whichever started first', () => {
   const [attempt] = foldAll(events(started, rankStarted(1), rankStarted(0))).attempts;
   expect(attempt).toMatchObject({ attempt: 1, engine: 'sglang', startedAt: at(1) });
