@@ -70,7 +70,10 @@ export function offlineEvidence(
 const NOON = Date.UTC(2026, 0, 1, 12);
 
 /** Finished logs by name as evidence, read as files are. */
-export function evidenceOfTexts(texts: Readonly<Record<string, Uint8Array>>): Evidence {
+export function evidenceOfTexts(
+  texts: Readonly<Record<string, Uint8Array>>,
+  told: Told = NOTHING_TOLD,
+): Evidence {
   const logs = Object.entries(texts).map(([name, bytes]): HandedLog => {
     const file = fileLines();
     return { name, lines: [...file.take(bytes, NOON), ...file.end(NOON)], changedAt: NOON };
@@ -78,6 +81,7 @@ export function evidenceOfTexts(texts: Readonly<Record<string, Uint8Array>>): Ev
   return offlineEvidence(logs, {
     engine: recogniseEngine(logs.map(({ lines }) => lines)) ?? 'vllm',
     now: NOON,
+    told,
   });
 }
 
@@ -113,6 +117,7 @@ function rankOf(
   for (const line of lines) trackLine(tracker, rank, line);
   const { stage, percent } = tracker.of(rank);
   const code = told.exits[name];
+  const requested = stage === 'serving' && wasAsked(lines);
   return {
     rank,
     role: rank === 0 ? 'head' : 'worker',
@@ -121,8 +126,17 @@ function rankOf(
     stage,
     percent,
     movedAt: changedAt,
-    ended: code === undefined ? undefined : { code, requested: false, at: lines.at(-1)?.at ?? changedAt },
+    ended: code === undefined ? undefined : { code, requested, at: lines.at(-1)?.at ?? changedAt },
   };
+}
+
+const LAST_LINES = 60;
+const ASKED_TO_STOP =
+  /SIGTERM received|[Rr]eceived (?:SIGTERM|SIGINT|signal (?:2|15)\b)|\bsignum=(?:2|15)\b|\bsignal=SIG(?:TERM|INT)\b|Shutting down FastAPI HTTP server|Application shutdown complete/;
+
+/** Whether its last words are of somebody who asked it to stop: its exit code is then no news. */
+function wasAsked(lines: readonly LogLine[]): boolean {
+  return lines.slice(-LAST_LINES).some(({ text }) => ASKED_TO_STOP.test(text));
 }
 
 /** The other half of a pair of which only one log was handed over. */

@@ -102,8 +102,11 @@ export function netLiterals(): readonly string[] {
 /** Whether a rank that prints this line does not go on. */
 export function isFatal(text: string): boolean {
   const { set, meanings } = theNet();
-  return set.in(text).some((index) => meanings[index]?.fatal === true);
+  return set.in(text).some((index) => meanings[index]?.fatal === true) && !OF_A_USER.test(text);
 }
+
+/** Lines in which an engine repeats what a user wrote: vLLM's --enable-log-requests, SGLang's --log-requests. */
+const OF_A_USER = /\bReceived request \S{1,200}: prompt: |\b(?:Receive|Finish): obj=/;
 
 const kept = new WeakMap<readonly LogLine[], Map<Engine, Scan>>();
 
@@ -242,7 +245,7 @@ function scanLine(one: Scan, rank: Place, line: LogLine, engine: Engine): void {
   const { set, meanings, everyLine } = theNet();
   const { text } = line;
   const hits = set.in(text);
-  if (hits.length === 0 && !everyLine) return;
+  if ((hits.length === 0 && !everyLine) || OF_A_USER.test(text)) return;
   let landmark = everyLine;
   let weighty = false;
   let forms: Set<Pattern> | undefined;

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { evidenceOfTexts, NOTHING_TOLD } from '../../src/diagnosis/offline.ts';
+import { verdictOf } from '../../src/diagnosis/verdict.ts';
 import { laterFamilies } from '../../src/knowledge/signatures/later-families.ts';
 import { answerTo } from './corpus.ts';
 
@@ -60,6 +62,26 @@ describe('words in passing', () => {
       '(EngineCore pid=12) INFO 05-05 11:00:00 [core.py:80] [shutdown] EngineCore: trigger received signal=SIGTERM',
     ].join('\n');
     expect(answerTo({ head: `${head}\n` }).cause).toBe('no-fault');
+  });
+
+  it('what a user asked about is no fault of the server that logs it', () => {
+    const words = "'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB'";
+    const vllm = `(APIServer pid=1) INFO 05-05 10:03:00 [logger.py:39] Received request chatcmpl-1: prompt: ${words}, params: SamplingParams(n=1)`;
+    expect(
+      answerTo({ head: `${[...VLLM_START, ...VLLM_SERVES, vllm, ...VLLM_SERVES.slice(1)].join('\n')}\n` }),
+    ).toMatchObject({ cause: 'no-fault', finding: undefined });
+    const said = (line: string) => ['INFO:     Application startup complete.', line].join('\n');
+    const real = answerTo({ head: `${said(`torch.OutOfMemoryError: ${words}`)}\n` });
+    expect(real.cause).not.toBe('no-fault');
+  });
+
+  it.each([0, 137, 143])('exit code %i after a requested stop is no fault', (code) => {
+    const asked = '(APIServer pid=1) INFO:     Application shutdown complete.';
+    const told = { ...NOTHING_TOLD, exits: { head: code } };
+    const cause = (lines: readonly string[]) =>
+      verdictOf(evidenceOfTexts({ head: Buffer.from(`${lines.join('\n')}\n`) }, told)).cause;
+    expect(cause([...VLLM_START, ...VLLM_SERVES, asked])).toBe('no-fault');
+    if (code !== 0) expect(cause([...VLLM_START, ...VLLM_SERVES])).not.toBe('no-fault');
   });
 
   it('a 401 of the hub is no readiness probe', () => {
