@@ -9,9 +9,9 @@ const why = whyNot();
 if (why !== undefined && process.env['CI']) throw new Error(`the end-to-end suite must run in CI: ${why}`);
 
 const MIB = 2 ** 20;
-const LIMIT = 1536 * MIB;
+const LIMIT = 2048 * MIB;
 /** Somebody else's work, the largest process of the host when memory runs out: it is what the kernel takes first. */
-const ARCHIVE_MIB = 832;
+const ARCHIVE_MIB = 1216;
 
 describe.skipIf(why !== undefined)('a rank that eats the memory of a whole host', () => {
   const fleet = new WholeFleet(1);
@@ -130,7 +130,7 @@ ${run ?? eater}
     fleet.must(
       'a',
       'aurora',
-      'cd /tmp && setsid /srv/bin/node /srv/eat.mjs --mib-per-second 24 </dev/null >/dev/null 2>&1 &',
+      'cd /tmp && setsid /srv/bin/node /srv/eat.mjs --mib-per-second 32 </dev/null >/dev/null 2>&1 &',
     );
     const record = (): string =>
       fleet.on('a', 'aurora', 'cat ~/.firstlight/*/ranks/greedy-r0/guard.json').stdout;
