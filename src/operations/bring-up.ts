@@ -14,6 +14,7 @@ import { launch } from './bring-up/launch.ts';
 import { nextEngine } from './bring-up/next-engine.ts';
 import {
   again,
+  atStart,
   type BringUp,
   ended,
   type Move,
@@ -89,24 +90,6 @@ async function lookNow(up: BringUp, progress: Progress, first: boolean): Promise
   if (targets.length === 0) return facts;
   await awaitMemory(world, recorder, targets);
   return see();
-}
-
-function atStart({ file }: BringUp): Progress {
-  const [engine = 'sglang', ...left] = file.recipe.engines;
-  return {
-    begun: false,
-    engine,
-    left,
-    edits: [],
-    attempt: 0,
-    pending: undefined,
-    tried: [],
-    worked: false,
-    stopped: new Map(),
-    rootless: new Set(),
-    evicted: new Set(),
-    short: new Map(),
-  };
 }
 
 /** Where ranks of this recipe run already, their remedies and their engine are taken over before anything is launched. */

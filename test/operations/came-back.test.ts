@@ -4,7 +4,7 @@ import { type Holder, known, type Return } from '../../src/domain/facts.ts';
 import type { Blocker } from '../../src/domain/plan.ts';
 import { blocked } from '../../src/operations/bring-up/blocked.ts';
 import { clear } from '../../src/operations/bring-up/clear.ts';
-import type { BringUp, Progress } from '../../src/operations/bring-up/progress.ts';
+import { atStart, type BringUp, type Progress } from '../../src/operations/bring-up/progress.ts';
 import { newRecorder } from '../../src/operations/recorder.ts';
 import { plan } from '../../src/planning/plan.ts';
 import { fullWorker, spark, sparkNodes, sparkRecipe, sparks, storyHolders } from '../pretend/facts.ts';
@@ -32,20 +32,7 @@ function run(): { readonly up: BringUp; readonly findings: readonly Extract<Even
   return { up, findings };
 }
 
-const PROGRESS: Progress = {
-  engine: 'sglang',
-  begun: true,
-  left: [],
-  edits: [],
-  attempt: 0,
-  pending: undefined,
-  tried: [],
-  worked: true,
-  stopped: new Map(),
-  rootless: new Set(),
-  evicted: new Set(),
-  short: new Map(),
-};
+const PROGRESS: Progress = { ...atStart({ file: { recipe: sparkRecipe() } }), begun: true, worked: true };
 
 /** What is told of a service that was stopped twice and is there again, with these things that start it. */
 async function told(returns: readonly Return[]) {

@@ -2,26 +2,13 @@ import { expect, it } from 'vitest';
 import type { Event } from '../../src/domain/event.ts';
 import { known, type NodeFacts } from '../../src/domain/facts.ts';
 import { blocked } from '../../src/operations/bring-up/blocked.ts';
-import type { BringUp, Progress } from '../../src/operations/bring-up/progress.ts';
+import { atStart, type BringUp, type Progress } from '../../src/operations/bring-up/progress.ts';
 import { newRecorder } from '../../src/operations/recorder.ts';
 import { plan } from '../../src/planning/plan.ts';
 import { spark, sparkNodes, sparkRecipe, sparks } from '../pretend/facts.ts';
 import { pretendWorld } from '../pretend/pretend-world.ts';
 
-const PROGRESS: Progress = {
-  engine: 'sglang',
-  begun: true,
-  left: [],
-  edits: [],
-  attempt: 0,
-  pending: undefined,
-  tried: [],
-  worked: false,
-  stopped: new Map(),
-  rootless: new Set(),
-  evicted: new Set(),
-  short: new Map(),
-};
+const PROGRESS: Progress = { ...atStart({ file: { recipe: sparkRecipe() } }), begun: true };
 
 /** What a bring-up makes of hosts on which somebody listens at these ports of the head. */
 function meets(ports: readonly number[], progress = PROGRESS) {

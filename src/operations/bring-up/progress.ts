@@ -68,6 +68,25 @@ export type Progress = {
   readonly evicted: ReadonlySet<string>;
 };
 
+/** Before the first turn: nothing was tried, and the recipe's first engine is next. */
+export function atStart({ file }: { readonly file: { readonly recipe: Recipe } }): Progress {
+  const [engine = 'sglang', ...left] = file.recipe.engines;
+  return {
+    begun: false,
+    engine,
+    left,
+    edits: [],
+    attempt: 0,
+    pending: undefined,
+    tried: [],
+    worked: false,
+    stopped: new Map(),
+    rootless: new Set(),
+    evicted: new Set(),
+    short: new Map(),
+  };
+}
+
 /** How a move of the loop ends: with the run, or with what the next turn starts from. */
 export type Move =
   | { readonly kind: 'ended'; readonly end: RunEnd }
