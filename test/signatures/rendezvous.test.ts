@@ -362,6 +362,17 @@ describe('interfaces, firewalls and containers', () => {
   ]);
 });
 
+describe('the port that a line does not name', () => {
+  const taken = 'OSError: [Errno 98] Address already in use';
+  const titled = (...before: readonly string[]) => answer({ head: [...before, taken] }).finding?.title;
+
+  it('is the one of the command that the log repeats, and no default that nobody said', () => {
+    const args = "INFO 10-03 10:00:00 [utils.py:253] non-default args: {'model': '/m', 'port': 8123}";
+    expect(titled(args)).toBe('Port 8123 on head is taken');
+    expect(titled()).toBe('A port that it wants on head is taken');
+  });
+});
+
 describe('ranks that do not fit together', () => {
   tells([
     {

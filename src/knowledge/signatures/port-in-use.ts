@@ -1,7 +1,7 @@
 import type { Evidence } from '../../domain/evidence.ts';
 import { valueIf } from '../../domain/facts.ts';
 import { factsOf } from './scene.ts';
-import { type Found, pattern, type Signature } from './signature.ts';
+import { type Found, pattern, type Signature, type View } from './signature.ts';
 
 const store = pattern(
   'The server socket has failed to listen on any local network address',
@@ -54,13 +54,14 @@ export const portInUse: Signature = {
     "error while attempting to bind on address ('0.0.0.0', 8000): address already in use",
   ],
   patterns: [store, storeOld, sglang, uvicorn, zmq, errno, docker, ray, plain],
-  match({ evidence, find }) {
+  match(view) {
+    const { evidence, find } = view;
     const shown = [store, storeOld, sglang, uvicorn, zmq, docker, ray, errno, plain].flatMap((form) =>
       find(form),
     );
     const first = shown[0];
     if (first === undefined) return undefined;
-    const port = portOf(evidence, first);
+    const port = portOf(view, first);
     const kind = kindOf(evidence, first, port);
     const holder = holderOf(evidence, first.node, port);
     const what = { rendezvous: 'the rendezvous', api: 'the API', other: 'the engine' }[kind];
@@ -68,7 +69,7 @@ export const portInUse: Signature = {
       cause: 'port-already-in-use',
       node: first.node,
       shown: shown.filter((found) => found.rank === first.rank).slice(0, 3),
-      title: `Port ${port || 'wanted'} on ${first.node} is taken${holder.name ? ` by ${holder.name}` : ''}`,
+      title: `${port === '' ? 'A port that it wants' : `Port ${port}`} on ${first.node} is taken${holder.name ? ` by ${holder.name}` : ''}`,
       why: `${first.node} needs it for ${what}, and something else listens there already.`,
       advice: [
         `On ${first.node}: sudo ss -ltnp 'sport = :${port || 'PORT'}'`,
@@ -83,11 +84,13 @@ export const portInUse: Signature = {
   },
 };
 
-function portOf(evidence: Evidence, found: Found): string {
+/** The port that the line names, else the head's for the API: as it was launched, or as its log repeats the command. */
+function portOf({ evidence, command }: View, found: Found): string {
   const { port, waited, waited2, other } = found.groups;
-  return (
-    port ?? waited ?? waited2 ?? other ?? (found.role === 'head' ? String(evidence.recipe.serve.port) : '')
-  );
+  const named = port ?? waited ?? waited2 ?? other;
+  if (named !== undefined || found.role !== 'head') return named ?? '';
+  if (evidence.services.length > 0) return String(evidence.recipe.serve.port);
+  return /(?:--port[ =]|'port': |\bport=)(\d{1,5})\b/.exec(command(found.node))?.[1] ?? '';
 }
 
 function kindOf(evidence: Evidence, found: Found, port: string): 'rendezvous' | 'api' | 'other' {
