@@ -46,6 +46,11 @@ export function ruleFor(policy: Policy, step: Pick<Step, 'node' | 'target'>): nu
   return at === -1 ? undefined : at + 1;
 }
 
+/** Whether a rule's `node` may mean the node of that name. */
+export function meansNode(rule: Policy['allow'][number], node: string): boolean {
+  return fits(rule.node, node);
+}
+
 function fits(wanted: string, text: string): boolean {
   if (!wanted.includes('*')) return wanted === text;
   const parts = wanted.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));

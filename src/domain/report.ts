@@ -68,7 +68,13 @@ export type MemoryReport = {
   readonly nodes: readonly NodeMemory[];
 };
 
-export type PlanReport = { readonly kind: 'plan'; readonly plan: Plan; readonly facts: readonly NodeFacts[] };
+export type PlanReport = {
+  readonly kind: 'plan';
+  readonly plan: Plan;
+  readonly facts: readonly NodeFacts[];
+  /** Steps that the owner's policy file allows beforehand, each with "policy.yaml, line 3"; absent where it allows none. */
+  readonly allowed?: readonly { readonly id: string; readonly by: string }[];
+};
 
 /** Result of up, down and restore: the run and how it ended. */
 export type RunReport = {

@@ -73,25 +73,34 @@ export async function consentTo(
   };
 }
 
+/** What the policy file says of a step, with the number and line of the rule. */
+type Rule = { readonly rule: number; readonly line: number };
+
 /**
- * What the owner's policy file allows needs no further answer. This is the one place that reads it, for every face:
- * no face can allow a step by itself.
+ * What the owner's policy file allows of these steps, by their ids. This is the one place that reads it, for every
+ * face: no face can allow a step by itself. Throws a UserError for a file that is not in order, whatever the steps.
  */
-function takePolicy(world: World, recorder: Recorder, open: readonly Step[]): void {
-  const policy = open.length === 0 ? undefined : readPolicy(world.clusterFile);
-  if (policy === undefined) return;
-  const byRule = new Map<number, readonly string[]>();
-  for (const step of open) {
-    const rule = ruleFor(policy, step);
-    if (rule !== undefined) byRule.set(rule, [...(byRule.get(rule) ?? []), step.id]);
+export function allowedBeforehand(world: World, steps: readonly Step[]): ReadonlyMap<string, Rule> {
+  const nodes = world.cluster.nodes.map((node) => node.name);
+  const read = readPolicy(world.clusterFile, nodes);
+  const allowed = new Map<string, Rule>();
+  if (read === undefined) return allowed;
+  for (const step of steps) {
+    const rule = ruleFor(read.policy, step);
+    if (rule !== undefined) allowed.set(step.id, { rule, line: read.lines[rule - 1] ?? 0 });
   }
-  for (const [rule, steps] of byRule)
-    recorder.emit({
-      type: 'consent-given',
-      steps,
-      refused: [],
-      by: `${policyPath(world.clusterFile)}, rule ${rule}`,
-    });
+  return allowed;
+}
+
+/** What the policy allows needs no further answer; each rule is told once. */
+function takePolicy(world: World, recorder: Recorder, open: readonly Step[]): void {
+  if (open.length === 0) return;
+  const byRule = new Map<string, readonly string[]>();
+  for (const [id, { rule, line }] of allowedBeforehand(world, open)) {
+    const by = `${policyPath(world.clusterFile)}, rule ${rule} (line ${line})`;
+    byRule.set(by, [...(byRule.get(by) ?? []), id]);
+  }
+  for (const [by, steps] of byRule) recorder.emit({ type: 'consent-given', steps, refused: [], by });
 }
 
 /** A path as a shell takes it. */

@@ -3,10 +3,12 @@ import type { NodeFacts } from '../domain/facts.ts';
 import type { Plan } from '../domain/plan.ts';
 import { type EngineName, editRecipe, type RecipeFile } from '../domain/recipe.ts';
 import { chooseNodes } from '../files/choose-nodes.ts';
+import { POLICY_FILE } from '../files/policy-file.ts';
 import { readRecipe } from '../files/recipe-file.ts';
 import { whySkip } from '../planning/engine-choice.ts';
 import { runningEdits } from '../planning/our-ranks.ts';
 import { plan as decide } from '../planning/plan.ts';
+import { allowedBeforehand } from './consent.ts';
 import { failedBefore } from './failed-before.ts';
 import { hostKeyError } from './host-key-error.ts';
 import { inputs } from './inputs.ts';
@@ -64,6 +66,7 @@ export const planOperation: Operation<typeof inputs.plan> = {
   async run(input, world) {
     const file = readRecipe(input.recipe);
     const nodes = chooseNodes(world.cluster, file.recipe);
+    allowedBeforehand(world, []); // a policy that is not in order is told before any look
     const facts = await look(world, nodes, file.recipe, { modelHeaders: true });
     for (const node of facts) {
       if (node.reached) continue;
@@ -72,10 +75,20 @@ export const planOperation: Operation<typeof inputs.plan> = {
     }
     const planned = planFor(world, file, nodes, facts, input.replace, input.anew);
     const blocked = planned.state === 'blocked';
-    const inTheWay = planned.phases.some((phase) => phase.steps.some((step) => step.needsConsent));
+    const asks = planned.phases.flatMap(({ steps }) => steps).filter((step) => step.needsConsent);
+    const allowed = [...allowedBeforehand(world, asks)].map(([id, { line }]) => ({
+      id,
+      by: `${POLICY_FILE}, line ${line}`,
+    }));
     return {
-      report: { kind: 'plan', plan: planned, facts },
-      exit: blocked ? (planned.blockers.some((blocker) => blocker.userError) ? 2 : 1) : inTheWay ? 1 : 0,
+      report: { kind: 'plan', plan: planned, facts, ...(allowed.length > 0 ? { allowed } : {}) },
+      exit: blocked
+        ? planned.blockers.some((blocker) => blocker.userError)
+          ? 2
+          : 1
+        : asks.length > 0
+          ? 1
+          : 0,
     };
   },
 };

@@ -2,6 +2,7 @@ import { chooseNodes } from '../files/choose-nodes.ts';
 import { readRecipe } from '../files/recipe-file.ts';
 import { apiKeyFrom } from './api-key.ts';
 import { bringUp } from './bring-up.ts';
+import { allowedBeforehand } from './consent.ts';
 import { inRun } from './in-run.ts';
 import { inputs } from './inputs.ts';
 import { look } from './look.ts';
@@ -17,6 +18,7 @@ export const up: Operation<typeof inputs.up> = {
   async run(input, world) {
     const file = readRecipe(input.recipe);
     const nodes = chooseNodes(world.cluster, file.recipe);
+    allowedBeforehand(world, []); // a policy that is not in order is told before any host is touched
     apiKeyFrom(world, file.recipe.serve.apiKey?.env);
     return inRun(
       world,

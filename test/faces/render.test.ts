@@ -239,6 +239,37 @@ test('plan --verbose shows the rules and every rank whole', () => {
   expect(text).toContain(`--json-model-override-args '{"a": 1}'`);
 });
 
+test('plan says of each step that policy.yaml allows where it does, and counts it apart', () => {
+  const allowed = [
+    { id: 'c21e', by: 'policy.yaml, line 2' },
+    { id: '90b4', by: 'policy.yaml, line 7' },
+  ];
+  const text = renderReport({ kind: 'plan', plan: storyPlan, facts, allowed }, style, {
+    why: false,
+    streamed: false,
+  });
+  expect(text).toContain('6 steps, 2 allowed by policy.yaml, 1 asks you');
+  expect(text.match(/◐/g)).toHaveLength(1);
+  const words = text.replace(/\s+/g, ' ');
+  expect(words).toMatch(/c21e stop comfyui.*allowed by policy\.yaml,.*line 2/);
+  expect(words).toMatch(/90b4 end python train\.py.*line 7/);
+});
+
+test('plan of what runs already says whether it serves, and asks for no step', () => {
+  const plan = {
+    ...storyPlan,
+    state: 'empty' as const,
+    phases: storyPlan.phases
+      .filter(({ kind }) => kind === 'launch')
+      .map((phase) => ({ ...phase, services: phase.services.map((one) => ({ ...one, running: true })) })),
+  };
+  const first = (report: Report): string =>
+    renderReport(report, { ...style, columns: 120 }, { why: false, streamed: false }).split('\n')[0] ?? '';
+  expect(first({ kind: 'plan', plan, facts })).toBe(
+    'plan 3d91 for qwen3.5-122b: runs already and was not seen to serve yet, nothing to launch',
+  );
+});
+
 test('check --verbose shows who holds the memory', () => {
   golden(
     'report-check-verbose',

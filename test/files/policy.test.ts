@@ -7,6 +7,7 @@ import { policySchema, ruleFor } from '../../src/domain/policy.ts';
 import { readPolicy } from '../../src/files/policy-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fl-policy-'));
+const NODES = ['spark-a', 'spark-b'];
 const cluster = join(folder, 'cluster.yaml');
 const path = join(folder, 'policy.yaml');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -38,7 +39,7 @@ function allows(
 
 describe('the policy file', () => {
   it('is not there: nothing is allowed without being asked', () => {
-    expect(readPolicy(cluster)).toBeUndefined();
+    expect(readPolicy(cluster, NODES)).toBeUndefined();
   });
 
   it.each<[string, string, string]>([
@@ -83,20 +84,53 @@ describe('the policy file', () => {
     ['no list at all', 'yes\n', 'must be'],
   ])('with %s is refused with its place, and not passed over', (_, text, why) => {
     write(text);
-    expect(() => readPolicy(cluster)).toThrow(why);
-    expect(() => readPolicy(cluster)).toThrow(path);
+    expect(() => readPolicy(cluster, NODES)).toThrow(why);
+    expect(() => readPolicy(cluster, NODES)).toThrow(path);
   });
 
   it.each([0o666, 0o664, 0o646, 0o777])('of mode %o is refused, since others could write it', (mode) => {
     write('allow: []\n', mode);
-    expect(() => readPolicy(cluster)).toThrow('it must be 0644');
+    expect(() => readPolicy(cluster, NODES)).toThrow('it must be 0644');
   });
 
   it('is read where it is in order', () => {
     write('allow:\n  - {node: spark-b, kind: unit, name: ollama.service, user: ollama}\n');
-    expect(readPolicy(cluster)).toEqual({
-      allow: [{ node: 'spark-b', kind: 'unit', name: 'ollama.service', user: 'ollama' }],
+    expect(readPolicy(cluster, NODES)).toEqual({
+      policy: { allow: [{ node: 'spark-b', kind: 'unit', name: 'ollama.service', user: 'ollama' }] },
+      lines: [2],
     });
+  });
+
+  it('tells the line on which each rule begins', () => {
+    write(`# what may go
+allow:
+  - {node: spark-b, kind: unit, name: ollama.service, user: ollama}
+
+  - node: "spark-*"
+    kind: process
+    name: llama-server
+    user: root
+`);
+    expect(readPolicy(cluster, NODES)?.lines).toEqual([3, 5]);
+  });
+
+  it.each<[string, string, string]>([
+    ['a slip', 'spark-c', `no node of the cluster is called "spark-c"; did you mean "spark-a"?`],
+    ['another cluster’s node', 'dgx-17', 'no node of the cluster is called "dgx-17"'],
+    ['a pattern that fits none', 'dgx-*', 'no node of the cluster is called "dgx-*"'],
+  ])('with a node that is none, by %s, is refused with its line and what to write', (_, node, why) => {
+    write(`allow:
+  - {node: spark-b, kind: unit, name: ollama.service, user: ollama}
+  - {node: "${node}", kind: unit, name: ollama.service, user: ollama}
+`);
+    const read = () => readPolicy(cluster, NODES);
+    expect(read).toThrow(`${path}:3:12: ${why}`);
+    expect(read).toThrow(
+      expect.objectContaining({
+        code: 'bad-policy-file',
+        hint: `Name a node of ${cluster} as it is called there (spark-a, spark-b), or take the rule away.`,
+      }),
+    );
   });
 });
 

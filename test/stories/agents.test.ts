@@ -14,7 +14,7 @@ const MINUTES = 400_000;
 const planShape = z.object({
   digest: z.string(),
   state: z.string(),
-  steps: z.array(z.object({ id: z.string(), asks: z.boolean() })),
+  steps: z.array(z.object({ id: z.string(), asks: z.boolean(), allowedBy: z.string().optional() })),
 });
 const upShape = z.object({
   run: z.string().optional(),
@@ -119,6 +119,14 @@ async function bringUp(
   expect(up.cured.join(' ')).toMatch(/loopback/);
   expect(up.owed).toHaveLength(3);
   expect(agent.progress.join('\n')).toMatch(/Waiting for you.*Serving/s);
+
+  const again = await agent.call('plan', { recipe: 'recipe.yaml' });
+  expect(again.text).toMatch(/^qwen3.5-122b serves already on spark-a, nothing to do; plan [0-9a-f]{16}\./);
+  expect(again.data).toMatchObject({
+    state: 'empty',
+    steps: [],
+    fits: expect.stringMatching(/serves already/),
+  });
 
   expect((await agent.call('status')).text).toMatch(/^qwen3.5-122b serves, its head on spark-a/);
   expect((await agent.call('chat', { prompt: 'What is 12 times 17?' })).text).toContain('204');
@@ -287,6 +295,14 @@ describe('an agent on two-sparks', () => {
         'with a policy for two of three',
         async () => {
           writeFileSync(lab.file('policy.yaml'), policyOf(['comfyui', 'ollama.service']));
+          const told = await agent.call('plan', { recipe });
+          expect(told.text).toContain("2 allowed by the owner's policy.yaml, 1 needs a person's consent");
+          expect(
+            planShape
+              .parse(told.data)
+              .steps.flatMap((step) => step.allowedBy ?? [])
+              .sort(),
+          ).toEqual(['policy.yaml, line 2', 'policy.yaml, line 3']);
           const up = upShape.parse((await agent.call('up', { recipe, plan: plan.digest })).data);
           return up.outcome === 'consent-needed' && up.consent?.steps.length === 1;
         },

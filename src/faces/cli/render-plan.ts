@@ -1,5 +1,6 @@
 import type { Command, Word } from '../../domain/command.ts';
 import type { Phase, Plan, Service, Step } from '../../domain/plan.ts';
+import { runsAlready } from '../../domain/plan-words.ts';
 import { quotePlainly } from '../../domain/quote.ts';
 import type { PlanReport } from '../../domain/report.ts';
 import { edit, lowerFirst } from '../../domain/run-words.ts';
@@ -11,16 +12,27 @@ import { fill, pad, width, wrap, wrapAdvice } from './width.ts';
 
 /** What would be done: steps by phase and node, memory per node; with verbose every rank's exact command. */
 export function renderPlan(report: PlanReport, style: Style, options: { readonly why: boolean }): string {
-  return finish(planLines(report.plan, style, options), style);
+  const { plan, facts, allowed = [] } = report;
+  const runs = plan.state === 'empty' ? runsAlready(plan, facts) : undefined;
+  const by = new Map(allowed.map((one) => [one.id, one.by]));
+  return finish(planLines(plan, style, { ...options, runs, allowed: by }), style);
 }
 
+type Shown = {
+  readonly why: boolean;
+  /** Of a plan whose ranks all run: whether they serve, where that was looked at. */
+  readonly runs?: string | undefined;
+  /** Where the owner allowed a step beforehand, by its id. */
+  readonly allowed?: ReadonlyMap<string, string>;
+};
+
 /** The same as lines, for the live view. */
-export function planLines(plan: Plan, style: Style, options: { readonly why: boolean }): readonly string[] {
+export function planLines(plan: Plan, style: Style, options: Shown): readonly string[] {
   const why = options.why || style.verbose;
   return [
-    ...heading(plan, style),
+    ...heading(plan, style, options),
     ...blockers(plan, style),
-    ...stepTable(plan, style),
+    ...stepTable(plan, style, options),
     ...memory(plan, style, why),
     ...(why ? rules(plan, style) : []),
     ...plan.warnings.flatMap((warning) => [
@@ -33,18 +45,21 @@ export function planLines(plan: Plan, style: Style, options: { readonly why: boo
   ];
 }
 
-function heading(plan: Plan, style: Style): readonly string[] {
+function heading(plan: Plan, style: Style, { runs, allowed }: Shown): readonly string[] {
   const steps = plan.phases.flatMap((phase) => phase.steps);
-  const count = steps.length + plan.phases.reduce((sum, phase) => sum + phase.services.length, 0);
-  const asks = steps.filter((step) => step.needsConsent).length;
+  const launched = plan.phases.flatMap(({ services }) => services).filter(({ running }) => running !== true);
+  const count = steps.length + launched.length;
+  const free = steps.filter((step) => allowed?.has(step.id)).length;
+  const asks = steps.filter((step) => step.needsConsent).length - free;
   const forever = steps.filter((step) => step.undo.kind === 'irreversible').length;
   const parts =
     plan.state === 'empty'
-      ? ['nothing to do, its ranks run']
+      ? [runs ?? 'nothing to do, its ranks run']
       : plan.state === 'blocked'
         ? [`${plural(plan.blockers.length, 'thing')} in the way that no step can mend`]
         : [
             plural(count, 'step'),
+            free === 0 ? undefined : `${free} allowed by policy.yaml`,
             asks === 0 ? 'none asks you' : `${asks} ${asks === 1 ? 'asks' : 'ask'} you`,
             forever === 0 ? undefined : `${forever} cannot be undone`,
           ];
@@ -84,13 +99,13 @@ type Row = {
   readonly undo: string;
 };
 
-function rowsOf(phase: Phase, plan: Plan, style: Style): readonly Row[] {
+function rowsOf(phase: Phase, plan: Plan, style: Style, { allowed }: Shown): readonly Row[] {
   const rows = [
     ...together(
       phase.steps.map((step) => ({
         node: step.node,
-        mark: step.needsConsent ? `${style.glyphs.waits} ${step.id}` : '',
-        title: lowerFirst(step.title),
+        mark: markOf(step, style, allowed),
+        title: titleOf(step, allowed),
         undo: undoWords(step),
       })),
       new Set(plan.ranks).size,
@@ -99,10 +114,20 @@ function rowsOf(phase: Phase, plan: Plan, style: Style): readonly Row[] {
       node: service.node,
       mark: '',
       title: `rank ${service.rank}, ${service.engine}${service.role === 'head' ? ', head' : ''}`,
-      undo: 'undo: stop',
+      undo: service.running ? 'runs already' : 'undo: stop',
     })),
   ];
   return rows.map((row, index) => ({ phase: index === 0 ? phase.kind : '', ...row }));
+}
+
+/** Its id, where it stops somebody's work: to be asked about, or allowed beforehand. */
+function markOf({ id, needsConsent }: Step, { glyphs }: Style, allowed: Shown['allowed']): string {
+  return needsConsent ? `${allowed?.has(id) ? ' ' : glyphs.waits} ${id}` : '';
+}
+
+function titleOf({ id, title }: Step, allowed: Shown['allowed']): string {
+  const by = allowed?.get(id);
+  return by === undefined ? lowerFirst(title) : `${lowerFirst(title)}, allowed by ${by}`;
 }
 
 /** What is done alike on every node is one row: "both", "all 8". What asks somebody stays a row of its own. */
@@ -124,8 +149,8 @@ const LEAST_TITLE = 24;
 const LEAST_UNDO = 16;
 
 /** Steps by phase and node, in one table, so that columns stand under each other. */
-function stepTable(plan: Plan, style: Style): readonly string[] {
-  const rows = plan.phases.flatMap((phase) => rowsOf(phase, plan, style));
+function stepTable(plan: Plan, style: Style, shown: Shown): readonly string[] {
+  const rows = plan.phases.flatMap((phase) => rowsOf(phase, plan, style, shown));
   const widest = (of: (row: Row) => string): number => Math.max(0, ...rows.map((row) => width(of(row))));
   const nodes = widest((row) => row.node);
   const marks = widest((row) => row.mark);

@@ -1,12 +1,17 @@
 import { type McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 import { nowLine } from '../../domain/now-line.ts';
 import { foldAll } from '../../domain/run-state.ts';
+import { sentences } from '../../domain/units.ts';
+import { UserError } from '../../domain/user-error.ts';
 import { knownRecipes, recipeAt } from '../../operations/recipes.ts';
 import { runs } from '../../operations/runs.ts';
 import { scrubber } from '../../operations/scrub.ts';
 import type { World } from '../../operations/world.ts';
 
 const MOST_RUNS = 20;
+/** As the protocol has it (server/resources, "Error Handling"); the SDK does not name it. */
+const RESOURCE_NOT_FOUND = -32002;
 
 /** The cluster, its recipes and its runs, as JSON. */
 export function addResources(server: McpServer, world: () => World): void {
@@ -48,7 +53,15 @@ export function addResources(server: McpServer, world: () => World): void {
       }),
     }),
     { title: 'A recipe', description: 'With every default folded in', mimeType: 'application/json' },
-    async (uri, { file }) => json(uri, recipeAt(world(), decodeURIComponent(String(file)))),
+    async (uri, { file }) => {
+      try {
+        return json(uri, recipeAt(world(), decodeURIComponent(String(file))));
+      } catch (error) {
+        if (!(error instanceof UserError)) throw error;
+        const said = scrubber(world())(sentences(error.message, `What to do: ${error.hint}`));
+        throw new McpError(ErrorCode.InvalidParams, said, { uri: uri.href });
+      }
+    },
   );
   server.registerResource(
     'runs',
@@ -66,7 +79,14 @@ export function addResources(server: McpServer, world: () => World): void {
     async (uri, { run }) => {
       const here = world();
       const id = String(run);
-      const state = foldAll(here.journal.read(/^\d{1,15}$/.test(id) ? id : ''));
+      const events = /^\d{1,15}$/.test(id) ? here.journal.read(id) : [];
+      if (events.length === 0)
+        throw new McpError(
+          RESOURCE_NOT_FOUND,
+          `There is no run ${id.slice(0, 64)}. What to do: read firstlight://runs, which lists them.`,
+          { uri: uri.href },
+        );
+      const state = foldAll(events);
       const now = nowLine(state, here.clock.now());
       return json(uri, {
         run: state.run,

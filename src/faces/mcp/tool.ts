@@ -21,8 +21,11 @@ export type Tool<I extends z.ZodObject, O extends z.ZodObject> = {
   readonly about: string;
   readonly input: I;
   readonly output: O;
-  /** `reads` touches nothing; `changes` starts or stops what is ours; `asks` may lead to foreign work being stopped. */
-  readonly effect: 'reads' | 'changes' | 'asks';
+  /**
+   * `reads` touches nothing; `uses` changes nothing and makes the model work; `changes` starts or stops what is ours;
+   * `asks` may lead to foreign work being stopped. A server that only shows does not offer what `uses`.
+   */
+  readonly effect: 'reads' | 'uses' | 'changes' | 'asks';
   readonly run: (
     input: z.output<I>,
     work: Work,
@@ -35,6 +38,7 @@ export function addTool<I extends z.ZodObject, O extends z.ZodObject>(
   client: Client,
   tool: Tool<I, O>,
 ): void {
+  if (client.readOnly && tool.effect === 'uses') return;
   // The SDK cannot tell what a schema gives whose type is open; the arguments are read by it here once more.
   const inputSchema: z.ZodObject = tool.input;
   const outputSchema: z.ZodObject = tool.output;
@@ -65,7 +69,7 @@ export function addTool<I extends z.ZodObject, O extends z.ZodObject>(
       annotations: {
         title: tool.title,
         readOnlyHint: tool.effect === 'reads',
-        destructiveHint: tool.effect !== 'reads',
+        destructiveHint: tool.effect === 'changes' || tool.effect === 'asks',
         idempotentHint: tool.effect === 'reads',
         openWorldHint: false,
       },

@@ -16,13 +16,14 @@ afterAll(async () => {
   await rig.close();
 });
 
-const LOOKS = ['look', 'plan', 'status', 'logs', 'diagnose', 'evidence', 'chat'];
+const LOOKS = ['look', 'plan', 'status', 'logs', 'diagnose', 'evidence'];
+const USES = ['chat'];
 const CHANGES = ['up', 'down', 'restore'];
 
 describe('the face for agents', () => {
   it('has ten tools, each with an output schema, and says which of them change something', async () => {
     const { tools } = await agent.client.listTools();
-    expect(tools.map((tool) => tool.name).sort()).toEqual([...LOOKS, ...CHANGES].sort());
+    expect(tools.map((tool) => tool.name).sort()).toEqual([...LOOKS, ...USES, ...CHANGES].sort());
     for (const tool of tools) {
       expect(tool.outputSchema?.properties).toHaveProperty('left_out');
       expect(tool.annotations?.readOnlyHint).toBe(LOOKS.includes(tool.name));
@@ -51,6 +52,15 @@ describe('the face for agents', () => {
       now: expect.stringContaining('Waiting for you'),
     });
     await expect(read('firstlight://recipe/../../etc/passwd')).rejects.toThrow();
+    await expect(read('firstlight://recipe/none.yaml')).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringMatching(/none\.yaml.*What to do: /s),
+    });
+    for (const none of ['999999', '0', 'latest', '..%2F..%2Fetc'])
+      await expect(read(`firstlight://run/${none}`)).rejects.toMatchObject({
+        code: -32002,
+        message: expect.stringMatching(/There is no run .*What to do: read firstlight:\/\/runs/),
+      });
     const { resources } = await agent.client.listResources();
     expect(resources.map(({ uri }) => uri)).toContain('firstlight://recipe/recipe.yaml');
     const { prompts } = await agent.client.listPrompts();
@@ -141,6 +151,12 @@ describe('the face for agents', () => {
       expect(up.failed).toBe(true);
       expect(up.text).toContain('this server only shows');
       expect((await reader.call('restore', { plan: 'abcd' })).text).toContain('this server only shows');
+      // A question makes the model work: no such server offers it, and none answers it all the same.
+      const { tools } = await reader.client.listTools();
+      expect(tools.map(({ name }) => name).sort()).toEqual([...LOOKS, ...CHANGES].sort());
+      const chat = await reader.call('chat', { prompt: 'What is 12 times 17?' });
+      expect(chat.failed).toBe(true);
+      expect(chat.text).toContain('Tool chat not found');
     } finally {
       await reader.close();
       await only.close();

@@ -28,10 +28,10 @@ export const chatTool: Tool<typeof input, typeof output> = {
   name: 'chat',
   title: 'Ask the model that serves',
   about:
-    'One question to the model that serves on the cluster, with its reasoning apart from the answer. Nothing is kept.',
+    'One question to the model that serves on the cluster, with its reasoning apart from the answer. Nothing is changed or kept; the model spends GPU time on it. Not offered by a server that only shows.',
   input,
   output,
-  effect: 'reads',
+  effect: 'uses',
   async run({ prompt, system, maxTokens }, { client, signal, progress }) {
     let said = 0;
     let told = 0;

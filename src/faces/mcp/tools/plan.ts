@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { runsAlready } from '../../../domain/plan-words.ts';
 import { fitWords } from '../../../domain/run-words.ts';
 import { plural } from '../../../domain/units.ts';
 import { aside } from '../../../operations/begin.ts';
@@ -16,7 +17,9 @@ const output = z.strictObject({
   recipe: z.string(),
   engine: z.string(),
   state: z.enum(['empty', 'work', 'blocked']),
-  fits: z.string(),
+  fits: z
+    .string()
+    .describe('whether the model fits; where its ranks run already, that and whether they serve'),
   memory: z.array(
     z.strictObject({
       node: z.string(),
@@ -34,6 +37,7 @@ const output = z.strictObject({
       phase: z.string(),
       title: z.string(),
       asks: z.boolean().describe("stops somebody's work: runs only with a person's consent"),
+      allowedBy: z.string().optional().describe('where the owner of the cluster has allowed it beforehand'),
       undo: z.string(),
     }),
   ),
@@ -62,19 +66,26 @@ export const planTool: Tool<typeof input, typeof output> = {
       world,
     );
     if (report.kind !== 'plan') throw new Error('plan gave another report');
-    const { plan } = report;
+    const { plan, facts, allowed = [] } = report;
+    const allowedBy = new Map(allowed.map(({ id, by }) => [id, by]));
     client.show(`up ${path}`, plan.digest);
     const out = newLeftOut();
     const steps = plan.phases.flatMap((phase) => phase.steps);
-    const asks = steps.filter((step) => step.needsConsent).length;
+    const asks = steps.filter((step) => step.needsConsent);
+    const open = asks.length - allowedBy.size;
+    const consent = [
+      ...(allowedBy.size > 0 ? [`${allowedBy.size} allowed by the owner's policy.yaml`] : []),
+      open === 0 ? 'none asks a person' : `${open} ${open === 1 ? 'needs' : 'need'} a person's consent`,
+    ].join(', ');
+    const runs = plan.state === 'empty' ? `${plan.recipe.recipe} ${runsAlready(plan, facts)}` : undefined;
     return {
-      say: `${fitWords(plan)}; ${plural(steps.length, 'step')}, ${asks === 0 ? 'none asks a person' : `${asks} need a person's consent`}; plan ${plan.digest}.`,
+      say: `${runs ?? `${fitWords(plan)}; ${plural(steps.length, 'step')}, ${consent}`}; plan ${plan.digest}.`,
       data: {
         digest: plan.digest,
         recipe: plan.recipe.recipe,
         engine: plan.engine,
         state: plan.state,
-        fits: fitWords(plan),
+        fits: runs ?? fitWords(plan),
         memory: plan.memory.map((node) => ({
           node: node.node,
           needsGib: inGib(node.sumBytes),
@@ -91,6 +102,7 @@ export const planTool: Tool<typeof input, typeof output> = {
             phase,
             title,
             asks: needsConsent,
+            ...(allowedBy.has(id) ? { allowedBy: allowedBy.get(id) } : {}),
             undo:
               undo.kind === 'command'
                 ? undo.title
