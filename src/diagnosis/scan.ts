@@ -12,6 +12,7 @@ import { AMBIENT } from './ambient.ts';
 import { type FirstAndLast, firstAndLast } from './kept-lines.ts';
 import { type LiteralSet, literalSet } from './literal-set.ts';
 import { requiredLiterals } from './required-literals.ts';
+import { pastUser, repeatsUser, USER_LITERALS } from './user-words.ts';
 
 /** Lines of one rank that may prove something, each with the stage it came in. */
 export type Telling = {
@@ -31,6 +32,8 @@ type Scan = {
   fatal: boolean;
   stage: Stage;
   scanned: number;
+  /** How the record ends that repeats a user's words, where it was open at the last line. */
+  user: RegExp | undefined;
 };
 
 /** A line that holds a pattern's literal; whether the pattern fits is looked at when somebody asks, if it has to be. */
@@ -53,8 +56,14 @@ export type Scans = {
 /** Lines that are kept of each kind, from the beginning and again from the end. */
 const KEPT = 100;
 
-/** What a literal stands for: forms of lines, a landmark, a weight, an end. */
-type Meaning = { readonly forms: Pattern[]; landmark: boolean; weighty: boolean; fatal: boolean };
+/** What a literal stands for: forms of lines, a landmark, a weight, an end, a user's words. */
+type Meaning = {
+  readonly forms: Pattern[];
+  landmark: boolean;
+  weighty: boolean;
+  fatal: boolean;
+  user: boolean;
+};
 
 type Net = {
   readonly literals: readonly string[];
@@ -70,7 +79,13 @@ function theNet(): Net {
   if (net !== undefined) return net;
   const byLiteral = new Map<string, Meaning>();
   const meaningOf = (literal: string): Meaning => {
-    const meaning = byLiteral.get(literal) ?? { forms: [], landmark: false, weighty: false, fatal: false };
+    const meaning = byLiteral.get(literal) ?? {
+      forms: [],
+      landmark: false,
+      weighty: false,
+      fatal: false,
+      user: false,
+    };
     byLiteral.set(literal, meaning);
     return meaning;
   };
@@ -84,6 +99,7 @@ function theNet(): Net {
   for (const literal of marks.flatMap((literals) => literals ?? [])) meaningOf(literal).landmark = true;
   for (const literal of WEIGHTY) meaningOf(literal).weighty = true;
   for (const literal of FATAL) meaningOf(literal).fatal = true;
+  for (const literal of USER_LITERALS) meaningOf(literal).user = true;
   const literals = [...byLiteral.keys()];
   net = {
     literals,
@@ -102,11 +118,8 @@ export function netLiterals(): readonly string[] {
 /** Whether a rank that prints this line does not go on. */
 export function isFatal(text: string): boolean {
   const { set, meanings } = theNet();
-  return set.in(text).some((index) => meanings[index]?.fatal === true) && !OF_A_USER.test(text);
+  return set.in(text).some((index) => meanings[index]?.fatal === true) && repeatsUser(text) === undefined;
 }
-
-/** Lines in which an engine repeats what a user wrote: vLLM's --enable-log-requests, SGLang's --log-requests. */
-const OF_A_USER = /\bReceived request \S{1,200}: prompt: |\b(?:Receive|Finish): obj=/;
 
 const kept = new WeakMap<readonly LogLine[], Map<Engine, Scan>>();
 
@@ -213,13 +226,19 @@ function scanLog(rank: Place & { readonly lines: readonly LogLine[] }, engine: E
     fatal: false,
     stage: 'start',
     scanned: 0,
+    user: undefined,
   };
   byEngine.set(engine, one);
   if (last <= one.scanned) return one;
   const place = { rank: rank.rank, role: rank.role, node: rank.node };
   for (let at = firstAfter(rank.lines, one.scanned); at < rank.lines.length; at++) {
+    if (one.user !== undefined) {
+      const past = pastUser(rank.lines, at, one.user, (text) => engine.message(text) !== text);
+      one.user = past.open;
+      at = past.at;
+    }
     const line = rank.lines[at];
-    if (line !== undefined) scanLine(one, place, line, engine);
+    if (line !== undefined) one.user = scanLine(one, place, line, engine);
   }
   one.scanned = last;
   return one;
@@ -241,11 +260,16 @@ function addTelling(one: Scan, told: Telling): void {
   }
 }
 
-function scanLine(one: Scan, rank: Place, line: LogLine, engine: Engine): void {
+/** Takes one line; gives back how the record ends that begins in it and repeats a user's words over several lines. */
+function scanLine(one: Scan, rank: Place, line: LogLine, engine: Engine): RegExp | undefined {
   const { set, meanings, everyLine } = theNet();
   const { text } = line;
   const hits = set.in(text);
-  if ((hits.length === 0 && !everyLine) || OF_A_USER.test(text)) return;
+  if (hits.length === 0 && !everyLine) return undefined;
+  if (hits.some((index) => meanings[index]?.user === true)) {
+    const repeats = repeatsUser(text);
+    if (repeats !== undefined) return repeats.ends;
+  }
   let landmark = everyLine;
   let weighty = false;
   let forms: Set<Pattern> | undefined;
@@ -277,4 +301,5 @@ function scanLine(one: Scan, rank: Place, line: LogLine, engine: Engine): void {
     if (list.full) list.add(hit);
     else if (found !== undefined) list.add({ ...hit, found });
   }
+  return undefined;
 }

@@ -4,6 +4,7 @@ import { messageOf } from '../knowledge/engines/log-line.ts';
 import { consequences } from '../knowledge/signatures/consequences.ts';
 import { isHarmless } from '../knowledge/signatures/harmless.ts';
 import type { Scans } from './scan.ts';
+import { withoutUsers } from './user-words.ts';
 
 /** One log's line that may tell why, with the weight of its words. */
 export type ToldLine = {
@@ -18,6 +19,8 @@ export type ToldLine = {
 };
 
 const LAST = 30;
+/** A user's words may reach from further up into the last lines. */
+const LAST_WITH_USERS = 400;
 /** A frame of a traceback, or the source line in it. */
 const FRAME = /^(?:\([^)]*\)\s*)*\s*(?:File "|\^+|~+\^)|^\s{4,}\S/;
 /** What vLLM itself calls information, behind any prefix. */
@@ -71,7 +74,7 @@ export function lastWords(
       log: name,
     })),
   ].flatMap(({ lines, ...who }) =>
-    lines
+    withoutUsers(lines.slice(-LAST_WITH_USERS), (text) => messageOf(text) !== text)
       .slice(-LAST)
       .filter(
         ({ text }) =>
