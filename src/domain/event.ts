@@ -170,6 +170,8 @@ export type EventBody =
       readonly why: string;
       readonly exit: 0 | 1 | 2 | 3;
       readonly owed: readonly Owed[];
+      /** A run that gives back what is owed follows at once, and tells what it could not. */
+      readonly givesBack?: true;
     };
 
 export type EventHead = { readonly v: 1; readonly seq: number; readonly run: string; readonly at: string };

@@ -223,8 +223,10 @@ function ended(state: RunState): NowLine {
     case 'stopped':
       return say(
         '',
-        owed.length > 0 ? `Stopped. ${upperFirst(stillOwed(owed))}` : 'Stopped. Nothing is owed',
-        owedNext(owed),
+        owed.length > 0
+          ? `Stopped. ${upperFirst(stillOwed(owed, state.ended?.givesBack))}`
+          : 'Stopped. Nothing is owed',
+        state.ended?.givesBack ? '' : owedNext(owed),
       );
     default:
       return say('', upperFirst(briefly(why)) || 'Ended', owedNext(owed));
@@ -262,11 +264,12 @@ function consentNeeded(state: RunState, why: string): NowLine {
   );
 }
 
-function stillOwed(owed: readonly { readonly node: string }[]): string {
+/** `next`: a run that gives it back follows at once, and says at its end what is owed still. */
+function stillOwed(owed: readonly { readonly node: string }[], next: true | undefined = undefined): string {
   const nodes = [...new Set(owed.map((one) => one.node))];
   const verb = owed.length === 1 ? 'is' : 'are';
   const where = nodes.length > 2 ? `${nodes.length} nodes` : list(nodes);
-  return `${plural(owed.length, 'thing')} on ${where} ${verb} not given back yet`;
+  return `${plural(owed.length, 'thing')} on ${where} ${verb} ${next ? 'given back next' : 'not given back yet'}`;
 }
 
 function owedNext(owed: readonly unknown[]): string {

@@ -99,6 +99,7 @@ export type RunState = {
         readonly exit: number;
         readonly at: string;
         readonly owed: readonly Owed[];
+        readonly givesBack?: true | undefined;
       }
     | undefined;
 };
@@ -242,7 +243,14 @@ export function fold(state: RunState, event: Event): RunState {
         ...next,
         phase: 'ended',
         asked: undefined,
-        ended: { outcome: event.outcome, why: event.why, exit: event.exit, at: event.at, owed: event.owed },
+        ended: {
+          outcome: event.outcome,
+          why: event.why,
+          exit: event.exit,
+          at: event.at,
+          owed: event.owed,
+          givesBack: event.givesBack,
+        },
       };
     default:
       return next;

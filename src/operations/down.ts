@@ -50,6 +50,7 @@ export const down: Operation<typeof inputs.down> = {
           outcome: 'stopped',
           why: stoppedWords(ours.length, new Set(left.map(({ node }) => node)).size),
           exit: 0,
+          ...(input.restore ? { givesBack: true as const } : {}),
         };
       },
       async (now) => owedOf(await look(now, nodes, undefined)),

@@ -13,6 +13,8 @@ export type RunEnd = {
   readonly outcome: Extract<EventBody, { type: 'run-ended' }>['outcome'];
   readonly why: string;
   readonly exit: 0 | 1 | 2;
+  /** What is owed is given back at once, by a run of its own. */
+  readonly givesBack?: true;
 };
 
 const LAST_LOOK_MILLISECONDS = 5000;

@@ -115,6 +115,20 @@ test('after down it says what is owed', () => {
   expect(`${line.glyph}${line.sentence}`).toBe('Stopped. 2 things on spark-b are not given back yet');
 });
 
+test('after down that gives back too it says that it will, not that it has not yet', () => {
+  const ends = (more: { readonly givesBack?: true }) =>
+    nowLine(
+      foldAll(downEvents.map((event) => (event.type === 'run-ended' ? { ...event, ...more } : event))),
+      storyTime(2000),
+    );
+  expect(ends({ givesBack: true })).toEqual({
+    glyph: '',
+    sentence: 'Stopped. 2 things on spark-b are given back next',
+    next: '',
+  });
+  expect(ends({}).next).toBe('Give back with: firstlight restore');
+});
+
 test('a fact that is unknown makes the verdict unknown, not fine', () => {
   const unsure = at(88, (state) => ({
     ...state,

@@ -255,6 +255,15 @@ test('plan says of each step that policy.yaml allows where it does, and counts i
   expect(words).toMatch(/90b4 end python train\.py.*line 7/);
 });
 
+test('a down that gives back too leaves what is owed, and what to type, to the run that follows', () => {
+  const events = downEvents.map((event) =>
+    event.type === 'run-ended' ? { ...event, givesBack: true as const } : event,
+  );
+  const text = renderRun(foldAll(events), style);
+  expect(text).toContain('2 things on spark-b are given back next');
+  expect(text).not.toMatch(/Owed|Next|firstlight restore/);
+});
+
 test('plan of what runs already says whether it serves, and asks for no step', () => {
   const plan = {
     ...storyPlan,

@@ -323,7 +323,10 @@ describe('an agent on two-sparks', () => {
     await agent.close();
     await other.close();
     await close();
-    await lab.run(['down', '--restore']);
+    const down = await lab.run(['down', '--restore']);
+    expect(down.stdout).toContain('Stopped. 3 things on spark-b are given back next');
+    expect(down.stdout).toContain('Everything is given back');
+    expect(down.stdout + down.stderr).not.toMatch(/not given back yet|owed/i);
     expect(holding(lab)).toEqual(HOLDERS);
   });
 });

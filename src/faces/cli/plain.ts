@@ -95,7 +95,7 @@ function textOf(event: Event, state: RunState): string | undefined {
     case 'note':
       return `${event.level === 'warning' ? 'warning: ' : ''}${event.node ? `${event.node}: ` : ''}${event.text}`;
     case 'run-ended':
-      return `${event.outcome}: ${event.why}${event.owed.length > 0 ? ` (${plural(event.owed.length, 'thing')} owed)` : ''}`;
+      return `${event.outcome}: ${event.why}${event.owed.length > 0 ? ` (${plural(event.owed.length, 'thing')} ${event.givesBack ? 'to give back next' : 'owed'})` : ''}`;
     default:
       return '';
   }

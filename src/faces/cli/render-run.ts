@@ -235,7 +235,7 @@ function more(state: RunState, finding: Finding | undefined, style: Style): read
 }
 
 function closed(state: RunState, style: Style): readonly string[] {
-  const things = state.ended?.owed ?? [];
+  const things = state.ended?.givesBack ? [] : (state.ended?.owed ?? []);
   const next = things.length > 0 ? 'firstlight restore' : 'firstlight status';
   return [
     ...labelled('Why', [state.ended?.why ?? ''], style),
@@ -244,7 +244,7 @@ function closed(state: RunState, style: Style): readonly string[] {
       things.map((thing) => `${thing.id}  ${thing.node}: ${lowerFirst(thing.title)}`),
       style,
     ),
-    ...labelled('Next', [`${next}      firstlight show ${state.run}`], style),
+    ...labelled('Next', state.ended?.givesBack ? [] : [`${next}      firstlight show ${state.run}`], style),
   ];
 }
 
