@@ -3,9 +3,12 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { isObject } from '../../src/domain/json.ts';
 import { readModel } from '../../src/files/model-folder.ts';
+import { describeModel } from '../../src/knowledge/models/describe.ts';
 import { modelHeadersProbe, parseModelHeaders } from '../../src/knowledge/probes/model-headers.ts';
 import { modelAt } from '../../src/operations/fit-model.ts';
+import { fitting, modelFile, weights } from './ask.ts';
 import { writeShard, writeSmallModel } from './shards.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'firstlight-headers-'));
@@ -104,4 +107,35 @@ test('a shard that cannot be read leaves the index, and says so', () => {
   );
   expect(readModel(cut, undefined)).toMatchObject({ headers: undefined, indexBytes: TOTAL });
   expect(modelAt(cut, undefined).rule).toMatch(/safetensors index/);
+});
+
+/** vLLM's table of angles, which each stage keeps. */
+const ROTARY = 4096 * 16 * 2;
+
+test('a tower with more blocks than the model has layers is a tower, and a tied head is not loaded twice', () => {
+  const tied = join(root, 'tied');
+  const { config } = writeSmallModel(tied);
+  const flags = { engine: 'vllm' as const, settings: {}, layout: { pipeline: 2, nodes: 2 } };
+  const before = fitting(modelAt(tied, undefined), flags).ranks.map(({ weightsBytes }) => weightsBytes ?? 0);
+  writeFileSync(join(tied, 'config.json'), JSON.stringify({ ...config, tie_word_embeddings: true }));
+  const after = fitting(modelAt(tied, undefined), flags).ranks.map(({ weightsBytes }) => weightsBytes ?? 0);
+  // The copy that the files hold is left out; the last stage has the table itself.
+  expect(after).toEqual(before);
+  expect(fitting(modelAt(tied, undefined), { engine: 'vllm' }).ranks[0]?.weightsBytes).toBe(
+    (before[0] ?? 0) + (before[1] ?? 0) - 128_000 - ROTARY,
+  );
+  writeShard(tied, 'model-00002-of-00002.safetensors', {
+    'visual.blocks.7.attn.qkv.weight': 6144,
+    'audio_tower.layers.9.self_attn.k_proj.weight': 512,
+  });
+  const places = modelAt(tied, undefined).groups.filter(({ kind }) => kind === 'vision');
+  expect(places).toEqual([{ kind: 'vision', place: 'vision', bytes: 6656 }]);
+});
+
+test('of a tied model the size of the files may count its table twice', () => {
+  const config = modelFile('Qwen3-0.6B')['config'];
+  if (!isObject(config)) throw new Error('no config');
+  // The one file of Qwen3-0.6B: 751,632,384 parameters, of which 155,582,464 are the head's copy.
+  const described = describeModel({ name: 'tied', config, total: { bytes: 1_503_264_768, from: 'files' } });
+  expect(weights(described)).toBeCloseTo(1.12, 2);
 });

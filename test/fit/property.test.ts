@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { FitChange } from '../../src/domain/fit.ts';
 import { describeModel } from '../../src/knowledge/models/describe.ts';
 import { sourcesOf } from '../../src/knowledge/models/model-file.ts';
 import { tensorsIn } from '../../src/knowledge/models/safetensors.ts';
@@ -97,6 +98,78 @@ test('more context or more sequences never fit better', () => {
         const after = longer.stages[0]?.maxConcurrency;
         if (before !== undefined && after !== undefined)
           expect(after).toBeLessThanOrEqual(before * (1 + 1e-9));
+      },
+    ),
+    { numRuns: 120 },
+  );
+});
+
+/** The input with a change made as its words say; undefined for one that asks for another release. */
+function changed(input: FitInput, { change, to }: FitChange): FitInput | undefined {
+  if (typeof to === 'number') {
+    if (change === 'context') return { ...input, context: to };
+    if (change === 'sequences') return { ...input, sequences: to };
+    return { ...input, settings: { ...input.settings, fraction: to } };
+  }
+  if (change === 'kvCacheDtype') return { ...input, settings: { ...input.settings, kvCacheDtype: to } };
+  const said = /^(\d+) nodes, tensor (\d+), pipeline (\d+)(?:, expert (\d+))?$/.exec(to);
+  if (change !== 'layout' || said === null) return undefined;
+  const [nodes = 1, tensor = 1, pipeline = 1, expert = input.layout.expert] = said
+    .slice(1)
+    .flatMap((text) => (text === undefined ? [] : [Number(text)]));
+  return { ...input, layout: { ...input.layout, nodes, tensor, pipeline, expert } };
+}
+
+test('each change, made as it is told, has the verdict that it is told with', () => {
+  const order = { fits: 0, 'may boot': 1, 'does not fit': 2, unknown: 3 } as const;
+  let made = 0;
+  fc.assert(
+    fc.property(fc.constantFrom(...names), asked, (name, rest) => {
+      const input = { ...rest, model: models.get(name) ?? model(name) };
+      const found = fitOf(input);
+      for (const change of found.changes) {
+        expect(order[change.verdict]).toBeLessThan(order[found.verdict]);
+        const other = changed(input, change);
+        if (other === undefined) expect(change.change).toBe('quantization');
+        else expect(fitOf(other).verdict, `${change.change} ${change.to}`).toBe(change.verdict);
+        made++;
+      }
+    }),
+    { numRuns: 150 },
+  );
+  expect(made).toBeGreaterThan(10);
+});
+
+test('more memory never fits worse', () => {
+  const order = { fits: 0, 'may boot': 1, 'does not fit': 2, unknown: 2 } as const;
+  const fixed = fc.record({
+    batchedTokens: fc.constant(2048),
+    fraction: fc.double({ min: 0.3, max: 0.9, noNaN: true }),
+  });
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...names),
+      asked,
+      fixed,
+      fc.integer({ min: 101, max: 300 }),
+      (name, rest, settings, percent) => {
+        const { memory } = rest;
+        const input = {
+          ...rest,
+          model: models.get(name) ?? model(name),
+          sequences: rest.sequences ?? 64,
+          settings: { ...rest.settings, ...settings },
+        };
+        const more = (bytes: number | undefined) =>
+          bytes === undefined ? undefined : (bytes * percent) / 100;
+        const larger = {
+          ...memory,
+          totalBytes: more(memory.totalBytes),
+          availableBytes: more(memory.availableBytes),
+        };
+        expect(order[evaluate({ ...input, memory: larger }).verdict]).toBeLessThanOrEqual(
+          order[evaluate(input).verdict],
+        );
       },
     ),
     { numRuns: 120 },

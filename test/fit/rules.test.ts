@@ -171,7 +171,7 @@ test('a value of the cache takes what its type says, and an unknown type is said
   for (const name of ['fp8', 'fp8_e4m3', 'fp8_e5m2', 'mxfp8']) expect(type(name).valueBytes).toBe(1);
   for (const name of ['nvfp4', 'fp4_e2m1']) expect(type(name).valueBytes).toBe(0.5625);
   expect(type('fp8_ds_mla', 'GLM-5.2-NVFP4').latentBytes).toBe(656);
-  expect(type('banana')).toMatchObject({ known: false, valueBytes: 2 });
+  expect(type('banana')).toMatchObject({ error: 1, valueBytes: 2 });
   // A checkpoint's wish for FP8: SGLang follows it, vLLM in some builds, which is said.
   const wish = model('Qwen3.6-35B-A3B-NVFP4');
   expect(cacheTypeOf('auto', 'sglang', wish).valueBytes).toBe(1);

@@ -99,6 +99,35 @@ test('an unknown method or cache type is a rule, never an error', () => {
   });
   expect(found.rules.map(({ rule }) => rule).join('\n')).toMatch(/"int3_odd" is no cache type known here/);
   expect(found.rules.map(({ rule }) => rule).join('\n')).toMatch(/oracle, a method not known here/);
+  // Both have a wide bar, and the check of the cache is as unsure as its type.
+  const bar = (words: RegExp): number => found.rules.find(({ rule }) => words.test(rule))?.errorBytes ?? 0;
+  expect(bar(/int3_odd/)).toBeGreaterThan(10 * GIB);
+  expect(bar(/oracle/)).toBe(2 * GIB);
+  const unsure = (kvCacheDtype: string): number =>
+    fitting('Llama-3.1-8B', { total: 79.1, settings: { kvCacheDtype } }).checks.find(
+      ({ name }) => name === 'cache',
+    )?.errorBytes ?? 0;
+  expect(unsure('int3_odd') - unsure('bfloat16')).toBeCloseTo(131_072 * 131_072, -6);
+});
+
+test('every figure of a rank has a rule, and every rule of a figure a bar', () => {
+  for (const engine of ['vllm', 'sglang'] as const) {
+    const { rules } = fitting('Qwen3.6-35B-A3B', { ...spark, engine, available: 112, context: 65_536 });
+    for (const about of [
+      'weights',
+      'overhead',
+      'cache',
+      'block',
+      'pool',
+      'concurrency',
+      'peak',
+      'load',
+      'start check',
+    ])
+      expect(rules.find((one) => one.about === about)?.errorBytes, `${engine} ${about}`).toEqual(
+        expect.any(Number),
+      );
+  }
 });
 
 test('what an earlier run measured goes before the prediction, and is said to', () => {

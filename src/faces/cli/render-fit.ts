@@ -32,7 +32,7 @@ export function renderFit({ title, unified, fit }: FitReport, style: Style): str
       paint.strong(unified ? 'Where the numbers come from (unified memory)' : 'Where the numbers come from'),
       ...fit.rules.flatMap(({ about, rule, errorBytes }) =>
         wrap(
-          `${about}: ${rule}${errorBytes === null ? '' : `; give or take ${gib(errorBytes)}`}`,
+          `${about}: ${rule}${errorBytes ? `; give or take ${gib(errorBytes)}` : ''}`,
           style.columns - 4,
         ).map((line, index) => (index === 0 ? `  ${line}` : `    ${line}`)),
       ),

@@ -79,7 +79,9 @@ export function describeModel(sources: ModelSources): ModelDescription {
     );
   const groups = configGroups(architecture, scheme);
   const { total, left } = believed(found, sumOf(groups));
-  const sized = calibrated(groups, scheme, total, architecture.familiar);
+  const { tied, vocab, hidden, valueBytes } = architecture;
+  const copy = tied ? vocab * hidden * valueBytes : 0;
+  const sized = calibrated(groups, scheme, total, architecture.familiar, copy);
   // A type whose conventions are not known here is believed where its arithmetic accounts for the files, and else not.
   if (!architecture.familiar && (total === undefined || sized.off > 0.05))
     return notKnown(
@@ -171,12 +173,16 @@ function configGroups(model: Architecture, scheme: Scheme): readonly WeightGroup
 /** What of the whole a release leaves out: the vision tower, the block for further tokens, or both. */
 const PARTS: readonly (readonly WeightGroup['place'][])[] = [[], ['vision'], ['mtp'], ['vision', 'mtp']];
 
-/** Holds the arithmetic against the size of the files, which also tells what a release leaves out. */
+/**
+ * Holds the arithmetic against the size of the files, which also tells what a release leaves out, and whether a tied
+ * model's files hold a copy of its table as the head, which is not loaded.
+ */
 function calibrated(
   groups: readonly WeightGroup[],
   scheme: Scheme,
   total: ModelSources['total'],
   familiar: boolean,
+  copyBytes: number,
 ): Pick<ModelDescription, 'groups' | 'rule' | 'error' | 'fileBytes'> & { readonly off: number } {
   const title = scheme.title;
   if (total === undefined)
@@ -187,11 +193,14 @@ function calibrated(
       fileBytes: undefined,
       off: 0,
     };
-  const choices = PARTS.map((without) => {
-    const kept = groups.filter(({ place }) => !without.includes(place));
-    const sum = kept.reduce((all, { bytes }) => all + bytes, 0);
-    return { kept, sum, off: Math.abs(sum - total.bytes) / total.bytes };
-  });
+  const copies = copyBytes > 0 ? [0, copyBytes] : [0];
+  const choices = copies.flatMap((copy) =>
+    PARTS.map((without) => {
+      const kept = groups.filter(({ place }) => !without.includes(place));
+      const sum = kept.reduce((all, { bytes }) => all + bytes, copy);
+      return { kept, sum, off: Math.abs(sum - total.bytes) / total.bytes };
+    }),
+  );
   const best = choices.reduce((a, b) => (b.off < a.off - 1e-9 ? b : a));
   // A rounded figure near the arithmetic says no more than the arithmetic does.
   const exact =

@@ -8,7 +8,7 @@ type Named = {
 
 /** Kinds by the end of a tensor's or module's name, first match first. */
 const KINDS: readonly (readonly [RegExp, TensorKind, number])[] = [
-  [/visual|vision|mm_projector|multi_modal|image_newline/, 'vision', 1],
+  [/visual|vision|audio|mm_projector|multi_modal|image_newline/, 'vision', 1],
   [/lm_head|^output\b/, 'head', 1],
   [/token_embd|embed_tokens|embeddings?\b|\bwte\b|tok_embeddings|embed_in/, 'embedding', 1],
   [/norm/, 'norm', 1],
@@ -42,9 +42,10 @@ function isMtp(name: string, layers: number | undefined): boolean {
 
 /** Where a tensor lies, by its name. */
 export function placeOf(name: string, layers: number | undefined): Place {
-  if (isMtp(name, layers)) return 'mtp';
   const { kind } = kindOf(name);
+  // A tower may have more blocks than the language model has layers.
   if (kind === 'vision') return 'vision';
+  if (isMtp(name, layers)) return 'mtp';
   const index = layerIndex(name);
   if (index !== undefined) return index;
   return kind === 'embedding' ? 'first' : 'last';

@@ -6,7 +6,8 @@ export type CacheType = {
   readonly valueBytes: number;
   readonly latentBytes: number | undefined;
   readonly rule: string;
-  readonly known: boolean;
+  /** Of what is kept for a token, the share by which it may be more or less. */
+  readonly error: number;
 };
 
 /** FORMULAS 3: 512 values of FP8 with four scales, and 64 of rotary in BF16. */
@@ -24,7 +25,7 @@ export function cacheTypeOf(name: string | undefined, engine: Software, model: M
     valueBytes,
     latentBytes,
     rule,
-    known: true,
+    error: 0,
   });
   if (text === 'auto' && engine === 'sglang' && model.scheme.fp8Cache)
     return type(1, 'the checkpoint asks for an FP8 cache, which SGLang follows');
@@ -44,7 +45,7 @@ export function cacheTypeOf(name: string | undefined, engine: Software, model: M
   return {
     valueBytes: 2,
     latentBytes: undefined,
-    known: false,
+    error: 1,
     rule: `"${name}" is no cache type known here; taken for 2 bytes per value, which may be half or twice that`,
   };
 }

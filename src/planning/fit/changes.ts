@@ -144,7 +144,9 @@ function layoutChange(input: FitInput, better: (verdict: Verdict) => boolean): r
   return [
     {
       change: 'layout',
-      to: `${to.nodes} nodes, tensor ${to.tensor}, pipeline ${to.pipeline}`,
+      to:
+        `${to.nodes} nodes, tensor ${to.tensor}, pipeline ${to.pipeline}` +
+        (to.expert === layout.expert ? '' : `, expert ${to.expert}`),
       verdict,
       why: 'the weights are shared by more ranks, or shared otherwise',
     },

@@ -15,8 +15,11 @@ export type Draft = {
   readonly window: number | undefined;
   readonly bytes: number;
   readonly rule: string | undefined;
-  readonly known: boolean;
+  /** What it may take beside `bytes`, where its size or what it is was not told. */
+  readonly errorBytes: number;
 };
+
+const GIB = 2 ** 30;
 
 const NO_DRAFT: Draft = {
   tokens: 0,
@@ -26,8 +29,11 @@ const NO_DRAFT: Draft = {
   window: undefined,
   bytes: 0,
   rule: undefined,
-  known: true,
+  errorBytes: 0,
 };
+/** A block or drafter whose size was not said; and a method not known here, which may bring any. */
+const UNSAID = 0.5 * GIB;
+const UNHEARD = 2 * GIB;
 /** DFlash2's drafters look back over so many tokens; their first version over all. */
 const DFLASH2_WINDOW = 2048;
 /** Layers of a drafter whose size was not said: published DFlash drafters have five to eight, EAGLE's one. */
@@ -55,7 +61,7 @@ export function draftOf(settings: FitSettings, engine: Software, model: Architec
       tokens,
       ownBlock: true,
       layers: Math.max(1, layers),
-      known: layers > 0,
+      errorBytes: layers > 0 ? 0 : UNSAID,
       rule:
         layers > 0
           ? `${method} with ${plural(tokens, 'token')} loads the model's own block for further tokens`
@@ -82,7 +88,7 @@ export function draftOf(settings: FitSettings, engine: Software, model: Architec
     alike: /eagle/i.test(method),
     window: /dflash-?2/i.test(method) ? DFLASH2_WINDOW : undefined,
     bytes: draftBytes ?? 0,
-    known: known && draftBytes !== undefined,
+    errorBytes: draftBytes === undefined ? (known ? UNSAID : UNHEARD) : known ? 0 : UNSAID,
     rule: `${method}${known ? '' : ', a method not known here,'} with ${plural(tokens, 'token')} loads a drafter ${size}, ${told}`,
   };
 }

@@ -1,6 +1,7 @@
 import type { Fit, FitRank, FitRule } from '../../domain/fit.ts';
 import { thousands } from '../../domain/units.ts';
 import { changesFor } from './changes.ts';
+import { derivedRules } from './derived-rules.ts';
 import { type Evaluation, evaluate } from './evaluate.ts';
 import { perRank } from './host-memory.ts';
 import type { FitInput } from './input.ts';
@@ -78,12 +79,13 @@ function rulesOf(input: FitInput, found: Evaluation): readonly FitRule[] {
   const { engine, settings, model } = input;
   const cache = stages[0]?.cache;
   const extra: FitRule[] = [];
-  const say = (about: string, rule: string): number => extra.push({ about, rule, errorBytes: null });
+  const say = (about: string, rule: string, errorBytes: number | null = null): number =>
+    extra.push({ about, rule, errorBytes });
   if (model.architecture === undefined) say('weights', model.rule);
   if (settings.fraction === undefined)
     say(
       'fraction',
-      `${assumed.fraction}, ${engine === 'vllm' ? "vLLM's default" : 'as SGLang works it out by itself'}`,
+      `${Math.round(assumed.fraction * 1e4) / 1e4}, ${engine === 'vllm' ? "vLLM's default" : 'as SGLang works it out by itself'}`,
     );
   if (input.context === undefined && assumed.context !== undefined)
     say('context', `${thousands(assumed.context)} tokens, the model's own limit`);
@@ -101,6 +103,8 @@ function rulesOf(input: FitInput, found: Evaluation): readonly FitRule[] {
             : `${Math.round(kind.layers * 10) / 10} ${kind.name} layers, ${thousands(Math.round(kind.tokenBytes))} bytes per token each${kind.window === undefined ? '' : `, at most ${kind.window} tokens and a step`}`,
         )
         .join('; '),
+      // Arithmetic, exact to the byte, unless the type is not known: then its own rule has the bar.
+      found.numbers.cacheError === 0 ? 0 : null,
     );
   if (perRank(input.memory.availableBytes, input) === undefined && input.memory.totalBytes !== undefined)
     say('free memory', 'not said; taken as a clean host has it');
@@ -110,12 +114,7 @@ function rulesOf(input: FitInput, found: Evaluation): readonly FitRule[] {
       'state',
       'three slots per request with the radix cache; some cache strategies keep four or five, and so fewer requests',
     );
-  if (engine === 'vllm')
-    say(
-      'pool',
-      'tokens are concurrency times context, as vLLM prints since June 2026; before it counted pages',
-    );
-  return [...found.numbers.rules, ...extra];
+  return [...found.numbers.rules, ...extra, ...derivedRules(input, found)];
 }
 
 function whole(value: number | undefined): number | null {

@@ -4,6 +4,7 @@ import { cacheTypeOf } from './cache-type.ts';
 import { type Assumed, assume } from './defaults.ts';
 import { type Draft, draftOf } from './draft.ts';
 import type { FitInput, Measured } from './input.ts';
+import { requestBytes } from './one-request.ts';
 import { type Overhead, overheadOf } from './overhead.ts';
 import { type Stage, stagesOf } from './stages.ts';
 import { rankWeights } from './weights.ts';
@@ -23,6 +24,8 @@ export type Numbers = {
   readonly stages: readonly StageNumbers[];
   readonly assumed: Assumed;
   readonly draft: Draft;
+  /** Share by which a request's part of the cache may be more: its type is not known. */
+  readonly cacheError: number;
   readonly rules: readonly FitRule[];
 };
 
@@ -51,7 +54,7 @@ export function numbersOf(input: FitInput): Numbers {
         ? 0.05 * GIB
         : seen !== undefined
           ? Math.max(0.1 * GIB, seen.spreadBytes)
-          : predicted.bytes * model.error + (draft.known ? 0 : 0.5 * GIB);
+          : predicted.bytes * model.error + draft.errorBytes;
     if (settings.weightsBytes !== undefined) say('weights', 'given', weightsErrorBytes);
     else if (seen !== undefined) say('weights', measuredRule(seen), weightsErrorBytes);
     else if (known) {
@@ -71,9 +74,13 @@ export function numbersOf(input: FitInput): Numbers {
       overhead,
     };
   });
-  say('cache', type.rule);
-  if (draft.rule !== undefined) say('speculation', draft.rule);
-  return { stages, assumed, draft, rules };
+  const request = Math.max(
+    0,
+    ...stages.map(({ cache }) => (cache === undefined ? 0 : requestBytes(input, cache, assumed, draft))),
+  );
+  say('cache', type.rule, type.error * request);
+  if (draft.rule !== undefined) say('speculation', draft.rule, draft.errorBytes);
+  return { stages, assumed, draft, cacheError: type.error, rules };
 }
 
 function measuredOverhead(predicted: Overhead, seen: Measured | undefined): Overhead {

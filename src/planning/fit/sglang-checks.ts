@@ -24,13 +24,13 @@ export function sglangChecks(input: FitInput, numbers: Numbers): EngineView {
   const tokens = results.flatMap(({ poolTokens }) => (poolTokens === undefined ? [] : [poolTokens]));
   const checks: FitCheck[] = [];
   if (free !== undefined && kept !== undefined) {
-    for (const { numbers: stage, kvBytes } of results) {
-      if (kvBytes === undefined) continue;
+    for (const { numbers: stage, restBytes } of results) {
+      if (restBytes === undefined) continue;
       const slot = (stage.cache?.stateBytes ?? 0) * 2;
       checks.push({
         name: 'start',
-        what: `what the weights leave of ${assumed.fraction} of the free memory`,
-        marginBytes: kvBytes - slot,
+        what: `what the weights leave of ${Math.round(assumed.fraction * 1e4) / 1e4} of the free memory`,
+        marginBytes: restBytes - slot,
         errorBytes: Math.hypot(stage.weightsErrorBytes, free.errorBytes * assumed.fraction, 0.1 * GIB),
       });
     }
@@ -54,7 +54,7 @@ export function sglangChecks(input: FitInput, numbers: Numbers): EngineView {
   const weights = Math.max(0, ...stages.map(({ weightsBytes }) => weightsBytes ?? 0));
   return {
     checks,
-    stages: results.map((result) => ({
+    stages: results.map(({ restBytes: _, ...result }) => ({
       ...result,
       maxConcurrency: concurrency,
       poolTokens: tokens.length === results.length ? Math.min(...tokens) : undefined,
@@ -80,14 +80,19 @@ function resultOf(
   kept: number | undefined,
   input: FitInput,
   { assumed, draft }: Numbers,
-): StageResult {
+): StageResult & { readonly restBytes: number | undefined } {
   const { settings, model, sequences } = input;
   const sees = model.architecture?.vision !== undefined && settings.languageOnly !== true;
   const predicted =
     free === undefined || kept === undefined || stage.weightsBytes === undefined
       ? undefined
       : free - stage.weightsBytes - kept - (sees ? 0.1 * GIB : 0);
-  const kvBytes = settings.kvCacheBytes ?? settings.availableKvBytes ?? predicted;
+  const restBytes = settings.availableKvBytes ?? predicted;
+  // A pool of a given size takes no more than is left, and is refused where nothing is.
+  const kvBytes =
+    settings.kvCacheBytes === undefined
+      ? restBytes
+      : Math.min(settings.kvCacheBytes, restBytes ?? Number.POSITIVE_INFINITY);
   const pool =
     stage.cache === undefined || kvBytes === undefined
       ? undefined
@@ -101,6 +106,7 @@ function resultOf(
   const most = Math.min(pool?.requests ?? Number.POSITIVE_INFINITY, sequences ?? Number.POSITIVE_INFINITY);
   return {
     numbers: stage,
+    restBytes,
     kvBytes,
     peakBytes:
       stage.weightsBytes === undefined

@@ -125,6 +125,7 @@ function stageChecks(
   // What builds since 0.26 want more for sliding windows: the middle of both is asked for, and half of it may be off.
   const later = poolOf(numbers, kvBytes, input, all, 2)?.requestBytes ?? pool.requestBytes;
   const half = (later - pool.requestBytes) / 2;
+  const unsure = all.cacheError * pool.requestBytes;
   const measured = settings.availableKvBytes !== undefined || settings.kvCacheBytes !== undefined;
   const errorBytes = measured
     ? 0.02 * kvBytes
@@ -134,7 +135,7 @@ function stageChecks(
       name: 'cache',
       what: cacheWords(kvBytes, pool.requestBytes, later, assumed.context),
       marginBytes: kvBytes - pool.requestBytes - half,
-      errorBytes: errorBytes + half,
+      errorBytes: errorBytes + half + unsure,
     },
   ];
   // FORMULAS 5.8: a hybrid that may take more sequences than there are pages of state is refused before its graphs.

@@ -39,12 +39,15 @@ export function rankWeights(
   return { bytes: bytes + rotary + host + draft.bytes, rules };
 }
 
-function isLoaded(group: WeightGroup, stage: Stage, draft: Draft, { settings }: FitInput): boolean {
+function isLoaded(group: WeightGroup, stage: Stage, draft: Draft, { settings, model }: FitInput): boolean {
+  const tied = model.architecture?.tied === true;
   switch (group.place) {
     case 'first':
-      return stage.first;
+      // The last stage needs the table, too, where it is the head as well.
+      return stage.first || (tied && stage.last && group.kind === 'embedding');
     case 'last':
-      return stage.last;
+      // Files of a tied model may hold the table a second time as its head (Qwen3-0.6B); engines leave that out.
+      return stage.last && !(tied && group.kind === 'head');
     case 'vision':
       return stage.first && settings.languageOnly !== true;
     case 'mtp':
