@@ -21,7 +21,9 @@ export const inputs = {
     nodes: z
       .array(z.string())
       .default([])
-      .describe('NAME=DESTINATION[,jump=…,port=…,user=…,fabric=…,key=…]; asked for when left out')
+      .describe(
+        'NAME=DESTINATION, behind it ,jump=… ,port=… ,user=… ,fabric=… ,key=… as needed; asked for when left out',
+      )
       .meta({ positional: true, example: 'spark-a=aurora@10.1.230.180 spark-b=192.168.200.13,jump=spark-a' }),
     name: z.string().default('sparks').describe('name of the cluster'),
     user: z.string().optional().describe('user on every node'),

@@ -8,6 +8,7 @@ import type { Answer, Operation } from '../../src/operations/operation.ts';
 import type { World } from '../../src/operations/world.ts';
 import { storyEvents, storyUntil } from '../pretend/story-events.ts';
 import './golden.ts';
+import { width } from '../../src/faces/cli/width.ts';
 import { operation, run, Terminal } from './run-cli.ts';
 
 const RUNS: Answer = { report: { kind: 'runs', runs: [] }, exit: 0 };
@@ -289,6 +290,42 @@ test('an empty answer allows nothing', async () => {
   );
   expect(answer).toMatchObject({ steps: [], refused: ['7f3a', 'c21e', '90b4'] });
 });
+
+test.each([40, 60, 72, 80, 120])(
+  'every question fits %i columns, with room for its answer',
+  async (columns) => {
+    const stdin = new Terminal(columns);
+    const stderr = new Terminal(columns);
+    const [asks, ...others] = [
+      asking(() => {}),
+      operation('init', async () => RUNS),
+      operation('status', async () => {
+        throw new UserError(
+          'host-key-unknown',
+          'The host key of spark-b is not known here (ED25519 SHA256:abcdefghijklmnopqrstuvw+/xyz0123456789ABCDE).',
+          'Compare the fingerprint with what ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub prints there.',
+        );
+      }),
+    ];
+    answering(stdin, stderr, [
+      '7\n',
+      'd\n',
+      'none\n',
+      'spark-a\n',
+      'aurora@10.1.230.180\n',
+      '\n',
+      '\n',
+      'no\n',
+    ]);
+    const said: string[] = [];
+    said.push((await run(['up', 'r.yaml', '--plain'], [asks], { stdin, stderr })).stderr);
+    for (const [at, name] of ['init', 'status'].entries())
+      said.push((await run([name], [others[at] ?? asks], { stdin, stderr })).stderr);
+    for (const line of said.join('\n').split(/\n|(?<= >) /)) // what is typed ends the line, and is not in here
+      if (/\S\s+\S/.test(line) && !/^\d\d:/.test(line))
+        expect(width(line), line).toBeLessThanOrEqual(columns);
+  },
+);
 
 test('what was typed before the question stood is no answer to it', async () => {
   const stdin = new Terminal();

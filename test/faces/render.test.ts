@@ -391,6 +391,33 @@ test('a holder with a long name is told within the terminal, and its pid once', 
   expect(text).not.toContain(', pid');
 });
 
+test('no consent question breaks inside a word, however narrow the terminal and long what is told', () => {
+  const state = foldAll(storyUntil(8));
+  const asked = state.asked ?? expect.fail('asked');
+  const steps = asked.steps.map((step) => ({
+    ...step,
+    node: 'a-node-with-a-long-name',
+    target: {
+      ...step.target,
+      name: `${step.target.name} --with many --words behind its --name`,
+      listens: [11434, 11435, 11436, 11437],
+      job: ['7f3a', 'c21e', '90b4'],
+      returns: [{ what: 'the timer nightly-training.timer', keepAway: 'systemctl stop that.timer' }],
+    },
+    how: 'restart policy to no, docker stop, and then whatever else is needed for it to stay away',
+  }));
+  const question = { asked: { ...asked, steps }, plan: state.plan, facts: state.facts };
+  const words = (text: string): string => text.split(/\s+/).join(' ');
+  const whole = words(consentText(question, { ...style, columns: 120 }));
+  for (let columns = 40; columns <= 80; columns += 1) {
+    const text = consentText(question, { ...style, columns });
+    for (const line of text.split('\n'))
+      if (/\S\s+\S/.test(line)) expect(width(line), line).toBeLessThanOrEqual(columns);
+    // The names are told otherwise where they have no room beside their sizes; every word is there still.
+    for (const word of whole.split(' ')) expect(words(text), `${columns}`).toContain(word.replace(/,$/, ''));
+  }
+});
+
 test('a user error says what, why, how to mend it, and whether anything was changed', () => {
   const error = new UserError(
     'lock-held',

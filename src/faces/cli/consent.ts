@@ -50,7 +50,7 @@ export async function askConsent(
             safe.asked.steps.flatMap((step, index) => details(step, index, style)),
             style,
           )
-        : finish([read.why], style),
+        : finish(wrap(read.why, style.columns), style),
     );
   }
 }
@@ -110,41 +110,36 @@ function row(
   const pid = known ? '' : `, pid ${target.pid}`;
   const head = `${paint.strong(pad(String(index + 1), 2))} ${pad(target.name, layout.names)}  ${gib(target.bytes).padStart(9)}   `;
   const what = `${where}${target.what}${pid}${ran}`;
+  const under = (text: string, hang = '', paintIt = (part: string) => part): readonly string[] =>
+    wrap(written(text, style), columns - 5 - hang.length).map(
+      (part, at) => `     ${paintIt(at === 0 ? part : `${hang}${part}`)}`,
+    );
   const beside = width(head) + width(what) <= columns;
-  const lines = beside
-    ? [`${head}${what}`]
-    : [head.trimEnd(), ...wrap(what, columns - 5).map((part) => `     ${part}`)];
+  const lines = beside ? [`${head}${what}`] : [...named(head, step, index, style), ...under(what)];
   if (target.listens.length > 0) {
-    lines.push(`     answers on port ${list(target.listens.map(String))}; who is connected is not known`);
+    const ports = list(target.listens.map(String));
+    lines.push(...under(`answers on port ${ports}; who is connected is not known`));
   }
-  if (target.job && target.job.length > 0) {
-    lines.push(`     half of one job with ${list(target.job)}: stopping one ends both`);
-  }
+  if (target.job && target.job.length > 0)
+    lines.push(...under(`half of one job with ${list(target.job)}: stopping one ends both`));
   for (const { what: by, keepAway } of target.returns ?? [])
-    lines.push(
-      ...wrap(`would come back by ${by}; to keep it away: ${keepAway}`, columns - 5).map(
-        (part) => `     ${part}`,
-      ),
-    );
-  const how = `     how: ${step.how}`;
+    lines.push(...under(`would come back by ${by}; to keep it away: ${keepAway}`));
+  const how = `how: ${step.how}`;
   const back = step.undo.kind === 'command' ? `back: ${lowerFirst(step.undo.title)}` : '';
-  if (back !== '' && width(how) + width(back) + 8 <= columns) lines.push(`${pad(how, 31)}    ${back}`);
-  else {
-    lines.push(
-      ...wrap(step.how, columns - 10).map((part, at) =>
-        at === 0 ? `     how: ${part}` : `          ${part}`,
-      ),
-    );
-    if (back !== '') lines.push(`     ${back}`);
-  }
-  if (step.undo.kind === 'irreversible') {
-    lines.push(
-      ...wrap(`${glyphs.failed} cannot be brought back: ${step.undo.why}`, columns - 5).map(
-        (part) => `     ${paint.bad(part)}`,
-      ),
-    );
-  }
+  if (back !== '' && width(how) + width(back) + 13 <= columns) lines.push(`     ${pad(how, 26)}    ${back}`);
+  else lines.push(...under(how, '     '), ...(back === '' ? [] : under(back, '      ')));
+  if (step.undo.kind === 'irreversible')
+    lines.push(...under(`${glyphs.failed} cannot be brought back: ${step.undo.why}`, '', paint.bad));
   return lines;
+}
+
+/** Number, name and size of what would be stopped; a long name takes lines of its own. */
+function named(head: string, { target }: AskedStep, index: number, style: Style): readonly string[] {
+  if (width(head.trimEnd()) <= style.columns) return [head.trimEnd()];
+  const lines = wrap(`${target.name}, ${gib(target.bytes)}`, style.columns - 3);
+  return lines.map(
+    (line, at) => `${at === 0 ? style.paint.strong(pad(String(index + 1), 2)) : '  '} ${line}`,
+  );
 }
 
 /** Which choice is enough, as far as the plan's numbers tell. */
@@ -186,7 +181,13 @@ const ALL: Readonly<Record<number, string>> = { 2: 'both', 3: 'all three', 4: 'a
 function promptOf(asked: Asked, style: Style): readonly string[] {
   const numbers = asked.steps.map((_, index) => index + 1).join(',');
   const { dot } = style.glyphs;
-  return [`Allow which?  ${numbers} ${dot} none ${dot} d details        nothing is chosen for you >`];
+  const [ask, warn] = [
+    `Allow which?  ${numbers} ${dot} none ${dot} d details`,
+    'nothing is chosen for you >',
+  ];
+  const line = `${ask}        ${warn}`;
+  // An answer of some letters has room behind it.
+  return width(line) + 5 <= style.columns ? [line] : [...wrap(ask, style.columns), warn];
 }
 
 function details(step: AskedStep, index: number, style: Style): readonly string[] {

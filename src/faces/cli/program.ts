@@ -3,6 +3,8 @@ import { UserError } from '../../domain/user-error.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { completion, SHELLS } from './completion.ts';
 import { addField, fieldsOf, inputOf } from './flags.ts';
+import { commandLines, layOut } from './help.ts';
+import { wrap } from './width.ts';
 
 /** What every command takes. */
 export type Globals = {
@@ -26,7 +28,10 @@ export function buildProgram(parts: {
   readonly run: Run;
   readonly version: string;
   readonly print: (text: string) => void;
+  /** Of the terminal that help is printed on; 80 if left out. */
+  readonly columns?: number;
 }): Command {
+  const { columns = COLUMNS } = parts;
   const program = new Command('firstlight')
     .description('Brings large language models up on several machines over SSH, and looks whether it worked.')
     .version(parts.version, '--version', 'print the version')
@@ -40,9 +45,9 @@ export function buildProgram(parts: {
     .option('--verbose', 'print more: whole commands, every line')
     .option('--sudo-password-file <[NODE=]FILE>', "file with sudo's password, mode 0600; repeatable", collect)
     .option('--accept-host-key <NODE=FINGERPRINT>', 'accept the host key that was shown; repeatable', collect)
-    .addHelpText('after', FIRST_STEPS)
+    .addHelpText('after', firstSteps(columns))
     .exitOverride();
-  for (const operation of parts.operations) addOperation(program, operation, parts.run);
+  for (const operation of parts.operations) addOperation(program, operation, parts.run, columns);
   program
     .command('completion')
     .description('print a completion script for a shell')
@@ -59,26 +64,41 @@ export function buildProgram(parts: {
       }
       parts.print(script);
     });
+  layOut(program, columns);
   return program;
 }
 
-const FIRST_STEPS = `
-First steps:
-  firstlight init spark-a=aurora@10.1.230.180 spark-b=192.168.200.13,jump=spark-a
-  firstlight check recipe.yaml
-  firstlight up recipe.yaml
-  firstlight lab story two-sparks      try it without any host
+/** What a terminal has that does not say. */
+const COLUMNS = 80;
 
-Exit codes: 0 done or answered, 1 the cluster is not as wanted, 2 you can mend it, 3 our mistake.
-`;
+const FIRST_STEPS = [
+  'firstlight init spark-a=aurora@10.1.230.180 spark-b=192.168.200.13,jump=spark-a',
+  'firstlight check recipe.yaml',
+  'firstlight up recipe.yaml',
+];
+const EXIT_CODES =
+  'Exit codes: 0 done or answered, 1 the cluster is not as wanted, 2 you can mend it, 3 our mistake.';
 
-function addOperation(program: Command, operation: Operation, run: Run): void {
+function firstSteps(columns: number): string {
+  return [
+    '',
+    'First steps:',
+    ...FIRST_STEPS.map((command) => commandLines(command, columns)),
+    'Without any host:',
+    commandLines('firstlight lab story two-sparks', columns),
+    '',
+    ...wrap(EXIT_CODES, columns),
+    '',
+  ].join('\n');
+}
+
+function addOperation(program: Command, operation: Operation, run: Run, columns: number): void {
   const fields = fieldsOf(operation.input);
   const command = program.command(operation.name).description(operation.summary);
   for (const field of fields) addField(command, field);
   const example = fields.find((field) => field.example !== undefined)?.example;
   const line = ['firstlight', operation.name, example].filter((part) => part !== undefined).join(' ');
-  command.addHelpText('after', `\nExample:\n  ${line}\n`);
+  command.addHelpText('after', `\nExample:\n${commandLines(line, columns)}\n`);
   command.action(async () => {
     const globals = globalsOf(program.opts());
     await run(operation, inputOf(fields, command.processedArgs, command.opts()), globals);

@@ -7,6 +7,7 @@ import { type Asked, askConsent } from './consent.ts';
 import { discardTyped, readLine } from './read-line.ts';
 import { askPassword, type PasswordWhy, type SecretInput } from './secret.ts';
 import type { Style } from './style.ts';
+import { wrap } from './width.ts';
 
 /** Everything a person at the terminal can be asked. Only one question stands at a time. */
 export type Questions = {
@@ -49,8 +50,14 @@ export function newQuestions(parts: {
     turn = mine.catch(() => undefined); // whoever asked gets the failure; the next question still has its turn
     return mine;
   };
+  /** A question breaks at spaces, and what follows its last word (the space before the cursor) stays. */
+  const put = (text: string): void => {
+    const [end = ''] = /\s*$/.exec(text) ?? [];
+    const room = parts.style().columns - end.replaceAll('\n', '').length;
+    parts.write(`${wrap(text.slice(0, text.length - end.length), room).join('\n')}${end}`);
+  };
   const line = async (prompt: string): Promise<string | undefined> => {
-    parts.write(prompt);
+    put(prompt);
     const typed = await readLine(parts.input, parts.signal);
     if (typed === undefined) parts.write('\n'); // Ctrl-D leaves the cursor behind the question
     return typed;
@@ -61,7 +68,7 @@ export function newQuestions(parts: {
       alone(() =>
         askPassword(node, why, {
           input: parts.input,
-          write: parts.write,
+          write: put,
           interrupt: parts.interrupt,
           signal: parts.signal,
         }),
@@ -96,14 +103,13 @@ export function newQuestions(parts: {
     nodes: () =>
       alone(async () => {
         const nodes: string[] = [];
-        parts.write('Which hosts? The head first; an empty name ends the list.\n');
+        put('Which hosts? The head first; an empty name ends the list.\n');
         for (;;) {
           const name = (await line(`Node ${nodes.length + 1}, its name > `))?.trim() ?? '';
           if (name === '') return nodes;
           const ssh = (await line(`  ${name}, as ssh takes it (user@host or an alias) > `))?.trim() ?? '';
           if (ssh === '') continue;
-          const jump =
-            (await line('  reached through (a node above, user@host; empty: directly) > '))?.trim() ?? '';
+          const jump = (await line('  through (a node above, user@host; empty: directly) > '))?.trim() ?? '';
           nodes.push(`${name}=${ssh}${jump === '' ? '' : `,jump=${jump}`}`);
         }
       }),
@@ -114,7 +120,7 @@ export function newQuestions(parts: {
       }),
     hostKey: (key, error) =>
       alone(async () => {
-        parts.write(`\n${clean(error.message)}\n${clean(error.hint)}\n`);
+        put(`\n${clean(error.message)}\n${clean(error.hint)}\n`);
         const answer = await line(
           `Trust ${key.fingerprint} for ${key.node}? yes, or anything else for no > `,
         );

@@ -17,7 +17,11 @@ export function renderUserError(error: UserError, changed: boolean, style: Style
   const key =
     error.code === 'host-key-unknown' ? /SHA256:[A-Za-z0-9+/=]+/.exec(error.message)?.[0] : undefined;
   if (hint !== '') lines.push(...wrapAdvice(`do: ${hint}`, room).map((line) => `${indent}${line}`));
-  if (key !== undefined) lines.push(`${indent}or, once compared, add: --accept-host-key NODE=${key}`);
+  if (key !== undefined) {
+    const [or, flag] = ['or, once compared, add:', `--accept-host-key NODE=${key}`];
+    const parts = width(or) + 1 + width(flag) <= room ? [`${or} ${flag}`] : [or, ...wrap(flag, room)];
+    lines.push(...parts.map((line) => `${indent}${line}`));
+  }
   lines.push(paint.quiet(`${indent}${CHANGED[changed ? 'yes' : 'no']}`));
   return finish(lines, style);
 }

@@ -32,12 +32,16 @@ export function memoryBlock(
     ...rows(ledger, style),
     ...wrap(
       [
-        `swap ${gibNumber(ledger.swapFreeBytes)} free of ${gibNumber(ledger.swapTotalBytes)}`,
+        `swap ${sizeOrNot(ledger.swapFreeBytes)} free of ${sizeOrNot(ledger.swapTotalBytes)}`,
         ...gpuWords(facts),
       ].join('     '),
       columns,
     ),
   ];
+}
+
+function sizeOrNot(bytes: number | undefined): string {
+  return bytes === undefined ? '?' : gibNumber(bytes);
 }
 
 /** "0.1 dirty", "52 MiB dirty", "nothing dirty" */
@@ -84,7 +88,9 @@ function rows(ledger: Ledger, style: Style): readonly string[] {
       ),
     );
   }
-  lines.push(row(ledger.cacheBytes, glyphs.cache, 'page cache', dirtyWords(ledger.dirtyBytes)));
+  const { dirtyBytes } = ledger;
+  const dirty = dirtyBytes === undefined ? '' : dirtyWords(dirtyBytes);
+  lines.push(row(ledger.cacheBytes, glyphs.cache, 'page cache', dirty));
   return lines;
 }
 

@@ -1,5 +1,11 @@
 import type { Event } from '../../domain/event.ts';
-import type { DiagnoseReport, LogsReport, RunsReport, ShowReport } from '../../domain/report.ts';
+import type {
+  DiagnoseReport,
+  DiagnosisEarlier,
+  LogsReport,
+  RunsReport,
+  ShowReport,
+} from '../../domain/report.ts';
 import { blank, fold } from '../../domain/run-state.ts';
 import { STAGE_WORDS } from '../../domain/run-words.ts';
 import { age, list, plural, stopwatch, when } from '../../domain/units.ts';
@@ -121,19 +127,42 @@ export function renderLogs(report: LogsReport, style: Style): string {
 /** Why a run failed: cause, node, quoted lines, what followed from it, what to do. */
 export function renderDiagnose(report: DiagnoseReport, style: Style): string {
   if (report.logs !== undefined) return renderLogFiles(report, report.logs, style);
-  if (report.findings.length === 0) {
+  const { run, findings, answer } = report;
+  const { earlier } = answer;
+  if (earlier !== undefined)
     return finish(
-      [`run ${report.run} has no finding: nothing failed in it, or it ended before anything did`],
+      [
+        `${style.paint.ok(style.glyphs.done)} Run ${run} serves; ${plural(findings.length, 'failure')} on the way`,
+        ...findings.flatMap((finding, index) => [
+          '',
+          ...findingLines(finding, run, style, endedBy(earlier[index])),
+        ]),
+      ],
+      style,
+    );
+  if (findings.length === 0) {
+    const served = answer.cause === 'no-fault';
+    return finish(
+      [
+        served
+          ? `${style.paint.ok(style.glyphs.done)} Run ${run} serves; nothing failed in it`
+          : `run ${run} has no finding: nothing failed in it, or it ended before anything did`,
+      ],
       style,
     );
   }
   return finish(
-    report.findings.flatMap((finding, index) => [
-      ...(index > 0 ? [''] : []),
-      ...findingLines(finding, report.run, style),
-    ]),
+    findings.flatMap((finding, index) => [...(index > 0 ? [''] : []), ...findingLines(finding, run, style)]),
     style,
   );
+}
+
+/** What ended a failure that is over: a remedy with its edits, or another engine. */
+function endedBy(earlier: DiagnosisEarlier | undefined): readonly string[] {
+  if (earlier === undefined) return [];
+  const { remedy, engine } = earlier;
+  if (remedy === null) return engine === undefined ? [] : [`${engine} was taken instead`];
+  return [remedy.cost === 'nothing' ? remedy.title : `${remedy.title} (${remedy.cost})`];
 }
 
 /** Logs of a pair launched by hand: how far each rank came, and why it failed where it did. */
@@ -151,11 +180,13 @@ function renderLogFiles(
     log.silentSeconds < 5 ? '' : `last written ${age(log.silentSeconds)} ago`,
   ]);
   const said = findings.flatMap((finding) => findingLines(finding, '', style));
+  const over = answer.earlier !== undefined;
   const quoted = findings[0]?.quotes[0];
   const source =
     quoted?.log === undefined ? logs.find(({ node }) => node === quoted?.node)?.source : quoted.log;
   return finish(
     [
+      ...(over ? [`${style.paint.ok(glyphs.done)} It serves now; what an earlier start failed of:`] : []),
       ...(said.length > 0 ? said : [`${glyphs.done} No failure in these logs of ${engine}`]),
       ...labelled('Cure', cureOf(answer.remedy), style),
       ...(quoted && source ? labelled('More', [`${source} line ${quoted.line}`], style) : []),
@@ -186,7 +217,12 @@ const PLACES: Readonly<Record<NonNullable<Found['atFault']>, string>> = {
 };
 
 /** One finding as the parts a person reads; `run` is empty where it was none of ours. */
-function findingLines(finding: Found, run: string, style: Style): readonly string[] {
+function findingLines(
+  finding: Found,
+  run: string,
+  style: Style,
+  ended: readonly string[] = [],
+): readonly string[] {
   const { glyphs, paint } = style;
   const unknown = finding.cause === 'unknown';
   const mark = unknown ? glyphs.unknown : paint.bad(glyphs.failed);
@@ -211,7 +247,8 @@ function findingLines(finding: Found, run: string, style: Style): readonly strin
     ...labelled('Why', [finding.why], style),
     ...quoteLines(finding.quotes, style),
     ...labelled('Then', finding.consequences, style),
-    ...labelled('Do', finding.advice, style),
+    ...labelled('Cured', ended, style),
+    ...(ended.length > 0 ? [] : labelled('Do', finding.advice, style)),
     ...labelled(
       'More',
       [...(run === '' ? [] : [quotedLine(run, finding)]), ...catalogued(finding.cause)],

@@ -25,6 +25,7 @@ export async function runCli(argv: readonly string[], parts: CliParts): Promise<
     operations: parts.operations,
     version: parts.version,
     print: stdout,
+    columns: styleOf(parts.stdout, parts.env, Date.now(), verbose).columns,
     run: async (operation, input, globals) => {
       exit = await carryOut(operation, input, globals, parts, told);
     },

@@ -21,12 +21,21 @@ export function styleOf(
   verbose: boolean,
 ): Style {
   return {
-    columns: Math.max(40, Math.min(stream.columns || 80, 120)),
+    columns: columnsOf(stream, env),
     paint: paint(drawsColor(env, stream.isTTY === true)),
     glyphs: glyphs(drawsUnicode(env)),
     now,
     verbose,
   };
+}
+
+/** From 40 to 120: of the terminal, or what COLUMNS leaves of it; 80 where neither says. */
+function columnsOf(
+  stream: { readonly columns?: number },
+  env: Readonly<Record<string, string | undefined>>,
+): number {
+  const said = [stream.columns ?? 0, Number(env['COLUMNS'])].filter((columns) => columns > 0);
+  return Math.max(40, Math.min(...(said.length > 0 ? said : [80]), 120));
 }
 
 /** Lines → the text to write; in a terminal without Unicode our own signs become ASCII. */
