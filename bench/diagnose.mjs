@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url';
 
 const DIST = process.env.FIRSTLIGHT_DIST ?? join(import.meta.dirname, '..', 'dist');
 const LINES = Number(process.env.LINES ?? 1_000_000);
-const { netLiterals } = await import(pathToFileURL(join(DIST, 'diagnosis', 'scan.js')).href);
+const { netLiterals } = await import(pathToFileURL(join(DIST, 'diagnosis', 'scan-net.js')).href);
 
 /** Numbers that look drawn, and are the same in every run. */
 let seed = 20_261_129;

@@ -1,30 +1,44 @@
 import type { Evidence } from '../domain/evidence.ts';
 import type { Finding, Quote } from '../domain/finding.ts';
-import type { DiagnosisAnswer } from '../domain/report.ts';
+import type { DiagnosisAnswer, DiagnosisEarlier } from '../domain/report.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { treat } from './treat.ts';
-import type { Verdict } from './verdict.ts';
+import { placeOf, type Verdict } from './verdict.ts';
 
 /** Under this no cure is offered: it might be one for something else. */
 const SURE_ENOUGH = 0.6;
 
 /** The verdict over logs as the one object that `diagnose --json` prints. */
 export function answerOf(verdict: Verdict, evidence: Evidence): DiagnosisAnswer {
-  const { finding, cause, family, atFault, confidence } = verdict;
+  const { finding, cause, family, atFault, confidence, earlier } = verdict;
   return {
     cause,
     family: family ?? null,
     atFault,
     confidence,
-    evidence: (finding?.quotes ?? servingLines(evidence)).map((quote) => ({
-      log: quote.log ?? quote.node,
-      line: quote.line,
-      text: quote.text,
-    })),
+    evidence: linesOf(finding?.quotes ?? servingLines(evidence)),
     consequences: finding?.consequences ?? [],
     advice: finding?.advice ?? [],
     remedy: finding === undefined || confidence < SURE_ENOUGH ? null : remedyFor(finding, evidence),
     alternatives: finding?.alternatives ?? [],
+    ...(earlier === undefined ? {} : { earlier: [earlierOf(earlier, evidence)] }),
+  };
+}
+
+function linesOf(quotes: readonly Quote[]): DiagnosisAnswer['evidence'] {
+  return quotes.map(({ log, node, line, text }) => ({ log: log ?? node, line, text }));
+}
+
+/** What an earlier start failed of; who started it anew is not known, so no remedy is. */
+function earlierOf(finding: Finding, evidence: Evidence): DiagnosisEarlier {
+  return {
+    cause: finding.cause,
+    family: finding.family ?? null,
+    atFault: placeOf(finding, evidence),
+    confidence: finding.confidence,
+    evidence: linesOf(finding.quotes),
+    advice: finding.advice,
+    remedy: null,
   };
 }
 

@@ -1,13 +1,12 @@
 import type { Evidence, LogLine, RankEvidence, SideLog, Told } from '../domain/evidence.ts';
 import { type EngineName, type Recipe, recipeSchema } from '../domain/recipe.ts';
 import { engines } from '../knowledge/engines/index.ts';
-import { messageOf } from '../knowledge/engines/log-line.ts';
 import { logsAfterwards } from './afterwards.ts';
+import { wasAsked } from './asked-to-stop.ts';
 import { fileLines } from './file-lines.ts';
 import { type NamedLog, rankInLog, readLogName, severalNodesIn } from './log-names.ts';
 import { recogniseEngine } from './recognise-engine.ts';
-import { newTracker, trackLine } from './stages.ts';
-import { withoutUsers } from './user-words.ts';
+import { stageAfter } from './starts.ts';
 
 /** A log with its name, as somebody hands it over. */
 export type HandedLog = {
@@ -115,9 +114,7 @@ function rankOf(
   engine: EngineName,
   told: Told,
 ): RankEvidence {
-  const tracker = newTracker(engines[engine], [{ rank }], changedAt);
-  for (const line of lines) trackLine(tracker, rank, line);
-  const { stage, percent } = tracker.of(rank);
+  const { stage, percent } = stageAfter(lines, engines[engine], changedAt);
   const code = told.exits[name];
   const requested = stage === 'serving' && wasAsked(lines);
   return {
@@ -130,18 +127,6 @@ function rankOf(
     movedAt: changedAt,
     ended: code === undefined ? undefined : { code, requested, at: lines.at(-1)?.at ?? changedAt },
   };
-}
-
-const LAST_LINES = 60;
-/** A user's words may reach from further up into the last lines. */
-const LAST_WITH_USERS = 400;
-const ASKED_TO_STOP =
-  /SIGTERM received|[Rr]eceived (?:SIGTERM|SIGINT|signal (?:2|15)\b)|\bsignum=(?:2|15)\b|\bsignal=SIG(?:TERM|INT)\b|Shutting down FastAPI HTTP server|Application shutdown complete/;
-
-/** Whether its last words are of somebody who asked it to stop: its exit code is then no news. */
-function wasAsked(lines: readonly LogLine[]): boolean {
-  const own = withoutUsers(lines.slice(-LAST_WITH_USERS), (text) => messageOf(text) !== text);
-  return own.slice(-LAST_LINES).some(({ text }) => ASKED_TO_STOP.test(text));
 }
 
 /** The other half of a pair of which only one log was handed over. */

@@ -1,18 +1,13 @@
 import type { Evidence, LogKind, LogLine, RankEvidence, SideLog } from '../domain/evidence.ts';
 import { STAGES, type Stage } from '../domain/finding.ts';
-import { ENGINES } from '../domain/recipe.ts';
 import type { Engine } from '../knowledge/engines/engine.ts';
 import { engines } from '../knowledge/engines/index.ts';
-import { rayAddressOf } from '../knowledge/engines/log-line.ts';
-import { consequences } from '../knowledge/signatures/consequences.ts';
-import { signatures } from '../knowledge/signatures/index.ts';
+import { rayAddressOf, START } from '../knowledge/engines/log-line.ts';
 import type { Found, Pattern } from '../knowledge/signatures/signature.ts';
-import { FATAL, WEIGHTY, weight } from '../knowledge/signatures/telling.ts';
-import { AMBIENT } from './ambient.ts';
+import { weight } from '../knowledge/signatures/telling.ts';
 import { type FirstAndLast, firstAndLast } from './kept-lines.ts';
-import { type LiteralSet, literalSet } from './literal-set.ts';
-import { requiredLiterals } from './required-literals.ts';
-import { pastUser, repeatsUser, USER_LITERALS } from './user-words.ts';
+import { theNet } from './scan-net.ts';
+import { pastUser, repeatsUser } from './user-words.ts';
 
 /** Lines of one rank that may prove something, each with the stage it came in. */
 export type Telling = {
@@ -29,8 +24,15 @@ type Scan = {
   /** Lines with an exception, an error level or an end, at most the first and last hundred. */
   readonly telling: FirstAndLast<Telling>;
   last: { readonly shape: string; readonly told: Telling } | undefined;
+  /** Of the last start alone, as the stage is. */
   fatal: boolean;
+  /** Whether a line of the last start tells of an error or an end. */
+  erred: boolean;
+  /** Whether an engine has said who it is. */
+  spoke: boolean;
   stage: Stage;
+  /** Lines at which the log's process was started anew: docker and systemd do so in one log. */
+  readonly starts: number[];
   scanned: number;
   /** How the record ends that repeats a user's words, where it was open at the last line. */
   user: RegExp | undefined;
@@ -56,65 +58,6 @@ export type Scans = {
 /** Lines that are kept of each kind, from the beginning and again from the end. */
 const KEPT = 100;
 
-/** What a literal stands for: forms of lines, a landmark, a weight, an end, a user's words. */
-type Meaning = {
-  readonly forms: Pattern[];
-  landmark: boolean;
-  weighty: boolean;
-  fatal: boolean;
-  user: boolean;
-};
-
-type Net = {
-  readonly literals: readonly string[];
-  readonly set: LiteralSet;
-  readonly meanings: readonly Meaning[];
-  /** Landmarks of engines have literals each; where one has none, every line has to be asked. */
-  readonly everyLine: boolean;
-};
-let net: Net | undefined;
-
-/** All literals of all patterns, landmarks and weights as one automaton; built at the first use. */
-function theNet(): Net {
-  if (net !== undefined) return net;
-  const byLiteral = new Map<string, Meaning>();
-  const meaningOf = (literal: string): Meaning => {
-    const meaning = byLiteral.get(literal) ?? {
-      forms: [],
-      landmark: false,
-      weighty: false,
-      fatal: false,
-      user: false,
-    };
-    byLiteral.set(literal, meaning);
-    return meaning;
-  };
-  const forms = new Set([
-    ...signatures.flatMap((signature) => signature.patterns),
-    ...consequences.map((consequence) => consequence.form),
-    ...AMBIENT,
-  ]);
-  for (const form of forms) for (const literal of form.literals) meaningOf(literal).forms.push(form);
-  const marks = ENGINES.flatMap((engine) => engines[engine].landmarks).map(requiredLiterals);
-  for (const literal of marks.flatMap((literals) => literals ?? [])) meaningOf(literal).landmark = true;
-  for (const literal of WEIGHTY) meaningOf(literal).weighty = true;
-  for (const literal of FATAL) meaningOf(literal).fatal = true;
-  for (const literal of USER_LITERALS) meaningOf(literal).user = true;
-  const literals = [...byLiteral.keys()];
-  net = {
-    literals,
-    set: literalSet(literals),
-    meanings: [...byLiteral.values()],
-    everyLine: marks.includes(undefined),
-  };
-  return net;
-}
-
-/** All literals that are looked for, in one pass: what a bench lets other tools look for. */
-export function netLiterals(): readonly string[] {
-  return theNet().literals;
-}
-
 /** Whether a rank that prints this line does not go on. */
 export function isFatal(text: string): boolean {
   const { set, meanings } = theNet();
@@ -126,6 +69,11 @@ const kept = new WeakMap<readonly LogLine[], Map<Engine, Scan>>();
 /** Reads what is new of one log, so that the middle of a long one may be cut; its lines' array must stay the same. */
 export function readAhead(lines: readonly LogLine[], engine: Engine): void {
   scanLog({ rank: -1, role: 'head', node: '', lines }, engine);
+}
+
+/** Numbers of the lines at which a log's process was started anew after an earlier start in the same log. */
+export function startsIn(lines: readonly LogLine[], engine: Engine): readonly number[] {
+  return scanLog({ rank: -1, role: 'head', node: '', lines }, engine).starts;
 }
 
 /** Reads what is new of every rank's lines. The lines' arrays may have grown since the last call, and been cut within. */
@@ -224,7 +172,10 @@ function scanLog(rank: Place & { readonly lines: readonly LogLine[] }, engine: E
     telling: firstAndLast(KEPT),
     last: undefined,
     fatal: false,
+    erred: false,
+    spoke: false,
     stage: 'start',
+    starts: [],
     scanned: 0,
     user: undefined,
   };
@@ -260,6 +211,21 @@ function addTelling(one: Scan, told: Telling): void {
   }
 }
 
+/**
+ * Engines say who they are on several lines: a start is a new one where the one before came further, or told of an
+ * error; or where something that a signature knows stands before the first.
+ */
+function startAnew(one: Scan, { line }: LogLine): void {
+  const first = !one.spoke && one.found.size > 0;
+  one.spoke = true;
+  if (one.stage === 'start' && !one.fatal && !one.erred && !first) return;
+  one.starts.push(line);
+  one.fatal = false;
+  one.erred = false;
+  one.stage = 'start';
+  one.last = undefined;
+}
+
 /** Takes one line; gives back how the record ends that begins in it and repeats a user's words over several lines. */
 function scanLine(one: Scan, rank: Place, line: LogLine, engine: Engine): RegExp | undefined {
   const { set, meanings, everyLine } = theNet();
@@ -272,18 +238,21 @@ function scanLine(one: Scan, rank: Place, line: LogLine, engine: Engine): RegExp
   }
   let landmark = everyLine;
   let weighty = false;
+  let start = false;
   let forms: Set<Pattern> | undefined;
   for (const index of hits) {
     const meaning = meanings[index];
     if (meaning === undefined) continue;
     landmark ||= meaning.landmark;
     weighty ||= meaning.weighty;
+    start ||= meaning.start;
     one.fatal ||= meaning.fatal;
     for (const form of meaning.forms) {
       forms ??= new Set();
       forms.add(form);
     }
   }
+  if (start && START.test(engine.message(text))) startAnew(one, line);
   if (landmark) {
     const mark = engine.landmark(text);
     if (mark && STAGES.indexOf(mark.stage) > STAGES.indexOf(one.stage)) one.stage = mark.stage;
@@ -291,6 +260,7 @@ function scanLine(one: Scan, rank: Place, line: LogLine, engine: Engine): RegExp
   if (weighty) {
     const message = engine.message(text);
     const worth = weight(message, text);
+    one.erred ||= worth > 0;
     if (worth > 0) addTelling(one, { line, message, stage: one.stage, weight: worth, times: 1 });
   }
   for (const form of forms ?? []) {

@@ -2,6 +2,7 @@ import type { Evidence } from '../domain/evidence.ts';
 import type { Finding } from '../domain/finding.ts';
 import { causeOf } from '../knowledge/causes.ts';
 import { judge } from './diagnose.ts';
+import { startsOf } from './starts.ts';
 
 /** The answer to "what is wrong here", where the logs may also show that nothing is. */
 export type Verdict = {
@@ -13,6 +14,8 @@ export type Verdict = {
   readonly confidence: number;
   /** Absent where nothing is broken. */
   readonly finding: Finding | undefined;
+  /** What an earlier start failed of that the same logs hold, where the last one is well. */
+  readonly earlier?: Finding;
 };
 
 /** How sure it is that a service which serves, without a line that speaks against it, has no fault. */
@@ -20,8 +23,23 @@ const HEALTHY = 0.9;
 /** The same where nothing speaks against it but it does not serve yet. */
 const ON_ITS_WAY = 0.6;
 
-/** Judges finished logs: nothing more will come. */
+/**
+ * Judges finished logs: nothing more will come. Where they hold several starts and the last one is well, it is the last
+ * that counts, and what the ones before failed of is told beside it.
+ */
 export function verdictOf(evidence: Evidence): Verdict {
+  const starts = startsOf(evidence);
+  if (starts === undefined) return verdictOfAll(evidence);
+  const last = verdictOfAll(starts.last);
+  if (last.family !== 'M') return verdictOfAll(evidence);
+  const before = verdictOf(starts.before);
+  const earlier = before.finding ?? before.earlier;
+  // What stands before an engine's first words need not be of a start of it.
+  const told = earlier !== undefined && (earlier.cause !== 'unknown' || starts.spoke);
+  return told ? { ...last, earlier } : last;
+}
+
+function verdictOfAll(evidence: Evidence): Verdict {
   const { finding, known, serves, quiet } = judge(evidence, true);
   if (!known && (serves || (quiet && comesUp(evidence))))
     return {
@@ -49,7 +67,7 @@ function comesUp({ ranks }: Evidence): boolean {
 }
 
 /** Where the fault lies, in the words of the answer. */
-function placeOf(finding: Finding, evidence: Evidence): string {
+export function placeOf(finding: Finding, evidence: Evidence): string {
   if (finding.atFault !== undefined) return finding.atFault;
   if (finding.node !== undefined) return finding.node;
   const place = causeOf(finding.cause)?.place ?? 'rank';

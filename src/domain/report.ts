@@ -183,6 +183,19 @@ export type DiagnosisAnswer = {
   readonly advice: readonly string[];
   readonly remedy: { readonly name: string; readonly title: string; readonly cost: string } | null;
   readonly alternatives: readonly { readonly cause: string; readonly confidence: number }[];
+  /** What stopped it before it served as it does now, oldest first; absent where nothing did, or it does not serve. */
+  readonly earlier?: readonly DiagnosisEarlier[];
+};
+
+/** A failure that is over: of an attempt of a run, or of an earlier start in the same logs. */
+export type DiagnosisEarlier = Pick<
+  DiagnosisAnswer,
+  'cause' | 'family' | 'atFault' | 'confidence' | 'evidence' | 'advice' | 'remedy'
+> & {
+  /** The attempt of the run. */
+  readonly attempt?: number;
+  /** The engine that was taken instead, where that ended it. */
+  readonly engine?: EngineName;
 };
 
 export type DiagnoseReport = {

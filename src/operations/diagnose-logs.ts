@@ -135,15 +135,19 @@ function reportOf(world: World, logs: readonly OpenLog[], input: LogsInput): Dia
   const seen = evidenceOf(world, logs, input);
   const judged = verdictOf(seen);
   const textOf = textIn(logs);
-  const verdict =
-    judged.finding === undefined ? judged : { ...judged, finding: asInFiles(judged.finding, logs, textOf) };
+  const inFiles = (finding: Finding): Finding => asInFiles(finding, logs, textOf);
+  const verdict = {
+    ...judged,
+    finding: judged.finding && inFiles(judged.finding),
+    ...(judged.earlier === undefined ? {} : { earlier: inFiles(judged.earlier) }),
+  };
   // Whoever leaves a job that still comes up is told no failure.
   const going = input.follow && verdict.cause === 'unknown' && !failed(seen);
   return {
     kind: 'diagnose',
     answer: answerOf(verdict, seen),
     run: '',
-    findings: verdict.finding === undefined || going ? [] : [verdict.finding],
+    findings: going ? [] : [verdict.finding ?? verdict.earlier ?? []].flat(),
     engine: seen.engine,
     logs: seen.ranks
       .filter(({ unseen }) => unseen !== true)

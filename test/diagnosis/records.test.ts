@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { requiredLiterals } from '../../src/diagnosis/required-literals.ts';
-import { netLiterals } from '../../src/diagnosis/scan.ts';
+import { netLiterals } from '../../src/diagnosis/scan-net.ts';
 import { ENGINES } from '../../src/domain/recipe.ts';
 import { engines } from '../../src/knowledge/engines/index.ts';
 import { WEIGHTY, weight } from '../../src/knowledge/signatures/telling.ts';

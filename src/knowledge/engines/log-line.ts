@@ -62,3 +62,14 @@ export function landmarkIn(marks: Marks, text: string): Landmark | undefined {
   const message = messageOf(text);
   return progressBar(message) ?? marks.find(([pattern]) => pattern.test(message))?.[1];
 }
+
+/** What every engine's process says first of all, once its arguments are read: nothing before it is of the same start. */
+export const START: RegExp =
+  /^non-default args: |vLLM (?:API )?server version |^Launching vLLM \(v[^)]+\) headless|^server_args=/;
+export const START_LITERALS: readonly string[] = [
+  'non-default args: ',
+  'vLLM API server version ',
+  'vLLM server version ',
+  'Launching vLLM (v',
+  'server_args=',
+];

@@ -29,7 +29,11 @@ const headless = pattern(
   ['head node address', 'master_addr', 'master-addr', 'MASTER_ADDR'],
   /with head node address \[?(?<address>[\w.:-]{1,200}?)\]?:(?<port>\d{1,20})|master[_-]addr['"]?[=: ]{1,200}['"]?(?<address2>[\w.:-]{1,200}?)['",\s]|MASTER_ADDR=(?<address3>[\w.:-]{1,200})/,
 );
-
+/** What a rank says once the ranks have met: what it dialled in vain before was only early. */
+const met = pattern(
+  ['is assigned as DP rank', 'Init torch distributed ends'],
+  /^rank \d{1,20} in world size \d{1,20} is assigned as|^Init torch distributed ends/,
+);
 const waits = pattern(
   ['seconds waiting for clients', 'No available shared memory broadcast'],
   /seconds waiting for clients|No available shared memory broadcast block/,
@@ -52,11 +56,14 @@ export const rendezvousUnreached: Signature = {
     '[c10d] TCP client failed to connect/validate to host 127.0.0.1:25000 - retrying (try=0, timeout=600000ms, delay=1042ms): Connection reset by peer',
     'The client socket has timed out after 600000ms while trying to connect to (10.1.0.20, 25000).',
   ],
-  patterns: [retrying, timedOut, failedTo, rayGcs, sglangArgs, headless, waits, ...UNREACHED_FORMS],
+  patterns: [retrying, timedOut, failedTo, rayGcs, sglangArgs, headless, waits, met, ...UNREACHED_FORMS],
   match(view) {
     const { evidence, find, stalled } = view;
     if (!severalNodes(evidence)) return undefined;
-    const dialled = [...find(timedOut), ...find(retrying), ...find(failedTo), ...find(rayGcs)].filter(
+    const early = (dial: Found): boolean =>
+      find(met).some((found) => found.rank === dial.rank && found.line.line > dial.line.line);
+    const retries = find(retrying).filter((found) => !early(found));
+    const dialled = [...find(timedOut), ...retries, ...find(failedTo), ...find(rayGcs)].filter(
       (found) => found.role === 'worker',
     );
     const first = dialled[0];
