@@ -41,13 +41,14 @@ export type MemoryFacts = {
   readonly totalBytes: number;
   readonly freeBytes: number;
   readonly availableBytes: number;
-  readonly cachedBytes: number;
-  readonly dirtyBytes: number;
-  readonly sharedBytes: number;
-  readonly slabBytes: number;
-  readonly swapTotalBytes: number;
-  readonly swapFreeBytes: number;
-  /** The kernel's account line by line, where the fields above say 0 for what it does not list. */
+  /** Undefined where the kernel does not list it, or what was read is cut before it: unknown, not 0. */
+  readonly cachedBytes: number | undefined;
+  readonly dirtyBytes: number | undefined;
+  readonly sharedBytes: number | undefined;
+  readonly slabBytes: number | undefined;
+  readonly swapTotalBytes: number | undefined;
+  readonly swapFreeBytes: number | undefined;
+  /** The kernel's account line by line, each with why it is not known. */
   readonly lines?: MemoryLines;
 };
 

@@ -13,9 +13,9 @@ export type Ledger = {
   readonly oursBytes: number;
   readonly cacheBytes: number;
   readonly freeBytes: number;
-  readonly dirtyBytes: number;
-  readonly swapTotalBytes: number;
-  readonly swapFreeBytes: number;
+  readonly dirtyBytes: number | undefined;
+  readonly swapTotalBytes: number | undefined;
+  readonly swapFreeBytes: number | undefined;
   readonly unified: boolean;
 };
 
@@ -32,7 +32,9 @@ export function ledgerOf(facts: NodeFacts | undefined): Ledger | undefined {
   const others = holders
     .filter((holder) => holder.owner.kind !== 'rank' && !isKept(holder))
     .toSorted((a, b) => b.bytes - a.bytes);
-  const cacheBytes = Math.max(0, memory.cachedBytes - memory.sharedBytes);
+  // What the kernel does not list has no part of its own: it stays with what nobody accounts for.
+  const shared = memory.sharedBytes ?? 0;
+  const cacheBytes = Math.max(0, (memory.cachedBytes ?? 0) - shared);
   const freeBytes = memory.freeBytes;
   let room = Math.max(0, memory.totalBytes - freeBytes - cacheBytes);
   const take = (bytes: number): number => {
@@ -52,7 +54,7 @@ export function ledgerOf(facts: NodeFacts | undefined): Ledger | undefined {
   // What small processes hold is the system's, and so is what the kernel counts of itself.
   const resident = holders.reduce((bytes, holder) => bytes + (valueIf(holder.residentBytes) ?? 0), 0);
   const small = Math.max(0, (valueIf(memory.lines?.anonymousBytes) ?? 0) - resident);
-  const kernel = memory.slabBytes + memory.sharedBytes + (valueIf(memory.lines?.kernelBytes) ?? 0);
+  const kernel = (memory.slabBytes ?? 0) + shared + (valueIf(memory.lines?.kernelBytes) ?? 0);
   let systemBytes = take(kernel + small + sum(kept));
   if (room < SMALL_BYTES) systemBytes += take(room);
   return {

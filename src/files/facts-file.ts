@@ -103,6 +103,8 @@ function jsonOf(text: string, name: string): unknown {
 function factsOf(node: string, told: SimpleNode): ReachedFacts {
   const none = unknown('the facts file does not say');
   const bytes = (gibibytes: number | undefined): number => Math.round((gibibytes ?? 0) * 2 ** 30);
+  const toldBytes = (gibibytes: number | undefined): number | undefined =>
+    gibibytes === undefined ? undefined : bytes(gibibytes);
   const { memory, interfaces, versions } = told;
   return {
     node,
@@ -139,12 +141,12 @@ function factsOf(node: string, told: SimpleNode): ReachedFacts {
               totalBytes: bytes(memory.totalGiB),
               freeBytes: bytes(memory.freeGiB),
               availableBytes: bytes(memory.availableGiB ?? memory.freeGiB),
-              cachedBytes: bytes(memory.cachedGiB),
-              dirtyBytes: 0,
-              sharedBytes: 0,
-              slabBytes: 0,
-              swapTotalBytes: 0,
-              swapFreeBytes: bytes(memory.swapFreeGiB),
+              cachedBytes: toldBytes(memory.cachedGiB),
+              dirtyBytes: undefined,
+              sharedBytes: undefined,
+              slabBytes: undefined,
+              swapTotalBytes: undefined,
+              swapFreeBytes: toldBytes(memory.swapFreeGiB),
             },
           },
     gpus: none,

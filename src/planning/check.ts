@@ -161,7 +161,7 @@ function unknownItems(facts: ReachedFacts, item: Item): readonly CheckItem[] {
 function memoryItems(facts: ReachedFacts, input: CheckInput, item: Item): readonly CheckItem[] {
   const memory = valueIf(facts.memory);
   if (memory === undefined) return [];
-  const said = `${gib(memory.availableBytes)} of ${gib(memory.totalBytes)} available, ${gib(memory.freeBytes)} free, ${gib(memory.cachedBytes)} in files`;
+  const said = `${gib(memory.availableBytes)} of ${gib(memory.totalBytes)} available, ${gib(memory.freeBytes)} free${memory.cachedBytes === undefined ? '' : `, ${gib(memory.cachedBytes)} in files`}`;
   const holders = stoppableHolders(facts);
   const troubles = memoryTroubles(facts, input.recipe?.memory.reserve ?? RESERVE_BYTES).filter(
     // A plan tells of swap and cache itself, and of the GPUs what is not known stands above.

@@ -53,7 +53,9 @@ export function clearPhase(input: {
 function cacheInTheWay({ facts, room, memory, chosen }: Share): boolean {
   const seen = valueIf(facts?.memory);
   if (seen === undefined || room === undefined || !room.unified) return false;
-  const droppable = seen.cachedBytes - seen.sharedBytes - seen.dirtyBytes;
+  const { cachedBytes, sharedBytes, dirtyBytes } = seen;
+  if (cachedBytes === undefined) return false;
+  const droppable = cachedBytes - (sharedBytes ?? 0) - (dirtyBytes ?? 0);
   const back = chosen.reduce((sum, holder) => sum + holder.bytes, 0);
   return droppable > CACHE_WORTH_BYTES && seen.freeBytes + back < memory.sumBytes;
 }

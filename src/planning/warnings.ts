@@ -44,6 +44,7 @@ export function ownNameOnLoopback(facts: ReachedFacts): boolean {
 
 /** Less than a hundredth of the swap is left. */
 export function swapUsedUp({ swapTotalBytes, swapFreeBytes }: MemoryFacts): boolean {
+  if (swapTotalBytes === undefined || swapFreeBytes === undefined) return false;
   return swapTotalBytes > 0 && swapFreeBytes < swapTotalBytes / 100;
 }
 

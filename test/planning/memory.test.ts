@@ -17,6 +17,7 @@ import { nodeMemory } from '../../src/planning/node-memory.ts';
 import { orphanRanks, strayRanks } from '../../src/planning/our-ranks.ts';
 import { plan } from '../../src/planning/plan.ts';
 import { stillHeld } from '../../src/planning/still-held.ts';
+import { swapUsedUp } from '../../src/planning/warnings.ts';
 import { GIB, rankRecord, spark, sparkNodes, sparkRecipe, sparks, storyHolders } from '../pretend/facts.ts';
 
 /** /proc/meminfo of a host with these figures, in GiB; the rest as a host has them. */
@@ -108,6 +109,17 @@ describe('a Spark whose nvidia-smi prints 0MiB / 95896MiB beside 1.2 GiB availab
       known(facts.memory.known ? facts.memory.value.availableBytes - 6 * GIB : 0),
     );
     expect(told.wouldGo).toEqual(known([]));
+  });
+});
+
+describe('what the kernel does not list', () => {
+  it('is neither a cache that is empty nor a swap that is used up', () => {
+    const stdout =
+      'MemTotal: 127535084 kB\nMemFree: 1234567 kB\nMemAvailable: 14386092 kB\nSwapTotal: 33554428 kB\n';
+    const memory = parseMeminfo({ code: 0, stdout, stderr: '', timedOut: false });
+    expect(memory.known && memory.value).toMatchObject({ swapFreeBytes: undefined, cachedBytes: undefined });
+    expect(memory.known && swapUsedUp(memory.value)).toBe(false);
+    expect(titles(spark('b', { memory, driver: DRIVER })).join()).not.toMatch(/[Ss]wap/);
   });
 });
 

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { known, type ReachedFacts } from '../../src/domain/facts.ts';
 import type { LookRequest, ProbeOutput } from '../../src/domain/probe.ts';
 import { assembleFacts, probesFor } from '../../src/knowledge/probes/index.ts';
+import { parseMeminfo } from '../../src/knowledge/probes/meminfo.ts';
 import { memoryTroubles } from '../../src/planning/memory-items.ts';
 import { nodeMemory } from '../../src/planning/node-memory.ts';
 import { buildFakeSpark } from './fake-spark.ts';
@@ -75,8 +76,6 @@ describe('what a probe printed only in part', () => {
   });
 
   it('breaks nothing, and gives no number that the whole does not give', () => {
-    // Figures for planning say 0 for what is not listed; the lines beside them say unknown.
-    const forPlanning = /^\/memory\/value\/\w+Bytes$/;
     fc.assert(
       fc.property(
         fc.constantFrom(...NAMES),
@@ -87,7 +86,6 @@ describe('what a probe printed only in part', () => {
           const part = cutAt(name, length, late);
           const all = new Map(ledger(facts));
           for (const [path, value] of ledger(part)) {
-            if (forPlanning.test(path) && value === 0) continue;
             expect([path, value]).toEqual([path, all.get(path)]);
           }
           // Everything that is made of it is made without a mistake.
@@ -186,5 +184,17 @@ describe('what no program promised to print', () => {
           expect(holder.gpuBytes.known ? holder.gpuBytes.value : 0).toBe(0);
       }),
     );
+  });
+
+  it('takes no number for memory that no host has', () => {
+    const long = '9'.repeat(30);
+    expect(parseMeminfo(outputOf(`MemTotal: ${long} kB\nMemFree: 1 kB\nMemAvailable: 1 kB\n`)).known).toBe(
+      false,
+    );
+    const table = whole.get('processes')?.stdout ?? '';
+    const spoilt = table.replace(/^(P 800 (?:-?\d+ ){4})\d+/m, `$1${long}`);
+    expect(spoilt).not.toBe(table);
+    const seen = assemble(new Map([...whole, ['processes', outputOf(spoilt)]]));
+    for (const [path, value] of ledger(seen)) expect([path, value < 2 ** 50]).toEqual([path, true]);
   });
 });

@@ -12,13 +12,13 @@ export const meminfoProbe: Probe = {
 };
 
 /**
- * "MemTotal:  127535084 kB" per line → bytes; total, free and available must be there. Figures for planning say 0 for
- * what a kernel does not list; `lines` says unknown.
+ * "MemTotal:  127535084 kB" per line → bytes; total, free and available must be there. What a kernel does not
+ * list is undefined; `lines` says why.
  */
 export function parseMeminfo(output: ProbeOutput | undefined): Fact<MemoryFacts> {
   const text = output?.stdout ?? '';
   const values = new Map<string, number>();
-  for (const [, key, kib] of text.matchAll(/^(\w+):\s+(\d{1,15}) kB\r?$/gm)) {
+  for (const [, key, kib] of text.matchAll(/^(\w+):\s+(\d{1,12}) kB\r?$/gm)) {
     if (key !== undefined && kib !== undefined) values.set(key, Number(kib) * 1024);
   }
   const [total, free, available] = ['MemTotal', 'MemFree', 'MemAvailable'].map((key) => values.get(key));
@@ -30,12 +30,12 @@ export function parseMeminfo(output: ProbeOutput | undefined): Fact<MemoryFacts>
     totalBytes: total,
     freeBytes: free,
     availableBytes: available,
-    cachedBytes: values.get('Cached') ?? 0,
-    dirtyBytes: values.get('Dirty') ?? 0,
-    sharedBytes: values.get('Shmem') ?? 0,
-    slabBytes: values.get('Slab') ?? 0,
-    swapTotalBytes: values.get('SwapTotal') ?? 0,
-    swapFreeBytes: values.get('SwapFree') ?? 0,
+    cachedBytes: values.get('Cached'),
+    dirtyBytes: values.get('Dirty'),
+    sharedBytes: values.get('Shmem'),
+    slabBytes: values.get('Slab'),
+    swapTotalBytes: values.get('SwapTotal'),
+    swapFreeBytes: values.get('SwapFree'),
     lines: linesFrom(values, text),
   });
 }

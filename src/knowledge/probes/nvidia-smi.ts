@@ -56,7 +56,7 @@ export function lostGpu(text: string): string | undefined {
 
 /** `109832`, `109832 MiB` → bytes; `[N/A]`, `N/A`, `[Not Supported]`, `ERR!` and the like → undefined. */
 export function mebibytes(text: string | undefined): number | undefined {
-  const match = /^(\d{1,12})(?: MiB)?$/.exec(text?.trim() ?? '');
+  const match = /^(\d{1,9})(?: MiB)?$/.exec(text?.trim() ?? '');
   return match?.[1] === undefined ? undefined : Number(match[1]) * 2 ** 20;
 }
 

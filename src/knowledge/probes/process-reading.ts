@@ -102,7 +102,7 @@ export function readProcesses(output: ProbeOutput | undefined): Fact<ProcessRead
         return [Number(uid), printable(name)];
       }),
     ),
-    uptimeSeconds: uptime !== undefined && uptime > 0 ? uptime : undefined,
+    uptimeSeconds: uptime !== undefined && uptime > 0 && uptime < 1e10 ? uptime : undefined,
     ticksPerSecond: ticks !== undefined && ticks > 0 ? ticks : 100,
     ownCgroup: of('O'),
     marks: new Map(of('M').flatMap(markOf)),
@@ -116,7 +116,8 @@ function markOf(line: string): readonly (readonly [number, string])[] {
 }
 
 function processRow(line: string): readonly ProcessRow[] {
-  const match = /^(\d+) (\d+) (-?\d+) (-?\d+) (\d+) (\d+) (\d+) ?(.*)$/.exec(line);
+  const match =
+    /^(\d{1,10}) (\d{1,10}) (-?\d{1,10}) (-?\d{1,10}) (\d{1,10}) (\d{1,12}) (\d{1,20}) ?(.*)$/.exec(line);
   if (!match) return [];
   const [, pid, parent, group, session, uid, kib, startTicks = '', name = ''] = match;
   return [

@@ -54,8 +54,9 @@ export function memoryOwner(
         ? memory.freeBytes < memory.totalBytes * 0.35
         : memory.freeBytes < needBytes && memory.availableBytes > memory.freeBytes + GIB;
     const hidden = freeBytes === undefined || freeBytes < memory.availableBytes - OWN_BYTES;
-    if (memory.cachedBytes >= LEAST_CACHE_BYTES && tight && hidden) {
-      return { kind: 'cache', cachedBytes: memory.cachedBytes, freeBytes: memory.freeBytes, sure };
+    const { cachedBytes } = memory;
+    if (cachedBytes !== undefined && cachedBytes >= LEAST_CACHE_BYTES && tight && hidden) {
+      return { kind: 'cache', cachedBytes, freeBytes: memory.freeBytes, sure };
     }
   }
   return holders === undefined || !sure ? { kind: 'unseen' } : { kind: 'nobody' };

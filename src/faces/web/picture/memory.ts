@@ -106,7 +106,12 @@ function segmentsOf(ledger: Ledger, ranks: readonly Holder[], going: readonly st
       ledger.oursBytes,
       ranks.flatMap((rank) => about(rank)),
     ),
-    part('cache', 'page cache', ledger.cacheBytes, [`${gib(ledger.dirtyBytes)} of it dirty`]),
+    part(
+      'cache',
+      'page cache',
+      ledger.cacheBytes,
+      ledger.dirtyBytes === undefined ? [] : [`${gib(ledger.dirtyBytes)} of it dirty`],
+    ),
     part('free', 'free', ledger.freeBytes, ['held by nobody']),
   ];
   let from = 0;
@@ -162,10 +167,17 @@ const VERDICT = {
 } as const;
 
 function notesOf(ledger: Ledger): readonly string[] {
-  const swapped = ledger.swapTotalBytes > 0 && ledger.swapFreeBytes < ledger.swapTotalBytes / 10;
+  const { swapTotalBytes, swapFreeBytes, dirtyBytes } = ledger;
+  const swapped =
+    swapTotalBytes !== undefined &&
+    swapFreeBytes !== undefined &&
+    swapTotalBytes > 0 &&
+    swapFreeBytes < swapTotalBytes / 10;
   return [
     ...(swapped ? ['swap is used up: this node had an accident earlier'] : []),
-    ...(ledger.dirtyBytes > GIB ? [`${gib(ledger.dirtyBytes)} of the page cache is dirty`] : []),
+    ...(dirtyBytes !== undefined && dirtyBytes > GIB
+      ? [`${gib(dirtyBytes)} of the page cache is dirty`]
+      : []),
   ];
 }
 
