@@ -63,7 +63,13 @@ describe('secrets in a command line', () => {
     [['x', 'postgres://me:pw@host/db'], 'x postgres://me:***@host/db'],
     [['vllm', '--password', 'a', '--secret-key', 'b'], 'vllm --password *** --secret-key ***'],
     [['jupyter', "--ServerApp.token='abc'"], 'jupyter --ServerApp.token=***'],
+    [['vllm', '--api-key', 'k1', 'k2', '--port', '1'], 'vllm --api-key *** *** --port 1'],
+    [['x', '--config', '{"api_key": "a b", "n": 1}'], 'x --config {"api_key": "***", "n": 1}'],
+    [['curl', '-u', 'me:pw', 'http://h'], 'curl -u me:*** http://h'],
+    [['redis-server', '--requirepass', 'pw'], 'redis-server --requirepass ***'],
+    [['x', 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln'], 'x eyJ***'],
     // Names that only look alike.
+    [['docker', 'run', '--user', '1000:1000', 'i'], 'docker run --user 1000:1000 i'],
     [
       ['vllm', '--tokenizer', 't', '--max-num-batched-tokens', '8192', '--tokenizer-mode=auto'],
       'vllm --tokenizer t --max-num-batched-tokens 8192 --tokenizer-mode=auto',
