@@ -1,10 +1,13 @@
 import { z } from 'zod';
 import { ENGINES, size } from '../domain/recipe.ts';
 
-const recipeFile = z.string().describe('recipe file').meta({ positional: true });
-const ids = z
+const recipeFile = z.string().describe('recipe file').meta({ positional: true, file: true });
+/** Ids of steps, one by one or several in one word with commas between them. */
+const stepIds = z
   .array(z.string())
   .default([])
+  .transform((words) => words.flatMap((word) => word.split(/[\s,]+/).filter((id) => id !== '')));
+const ids = stepIds
   .describe('steps you allow, by the ids that plan shows; comma-separated or repeated')
   .meta({ value: 'ID,…' });
 const runId = z.string().optional().describe('run number; the latest if left out').meta({ positional: true });
@@ -164,6 +167,7 @@ export const inputs = {
       )
       .meta({
         positional: true,
+        file: true,
         example: '--log head=spark-a:/home/aurora/head.log --log worker=worker.log',
       }),
     log: z
@@ -202,18 +206,14 @@ export const inputs = {
     restore: z.boolean().default(false).describe('then give back what was stopped for it'),
   }),
   restore: z.strictObject({
-    ids: z
-      .array(z.string())
-      .default([])
-      .describe('ids of what to give back; everything if left out')
+    ids: stepIds
+      .describe('ids of what to give back, also with commas between them; everything if left out')
       .meta({ positional: true, example: '7f3a' }),
   }),
   consent: z.strictObject({
     run: z.string().describe('run that waits').meta({ positional: true, example: '14 7f3a c21e' }),
-    allow: z
-      .array(z.string())
-      .default([])
-      .describe('ids of the steps you allow; what is not named stays asked')
+    allow: stepIds
+      .describe('ids of the steps you allow, also with commas between them; what is not named stays asked')
       .meta({ positional: true }),
     refuse: z.boolean().default(false).describe('refuse what is not named; the run then ends'),
     plan: z

@@ -111,6 +111,12 @@ test('flags become the input that the schema describes', async () => {
   expect(seen).toMatchObject({ nodes: ['a=1.2.3.4', 'b=1.2.3.5,jump=a'], probe: false });
   await run(['restore', '7f3a'], [record('restore')]);
   expect(seen).toMatchObject({ ids: ['7f3a'] });
+  for (const words of [['7f3a,c21e'], ['7f3a,', 'c21e'], ['7f3a', ',c21e,'], ['7f3a, c21e']]) {
+    await run(['restore', ...words], [record('restore')]);
+    expect(seen).toMatchObject({ ids: ['7f3a', 'c21e'] });
+    await run(['consent', '14', ...words, '--refuse'], [record('consent')]);
+    expect(seen).toMatchObject({ run: '14', allow: ['7f3a', 'c21e'], refuse: true });
+  }
   await run(['chat', '-x', '--max-tokens', '7'], [record('chat')]);
 });
 

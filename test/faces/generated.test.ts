@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -66,7 +66,28 @@ describe('what npm run docs writes', () => {
   });
 });
 
+/** What completes a line whose last word is being typed; `files` where it is files. */
+const OFFERS: readonly (readonly [string, readonly string[] | 'files'])[] = [
+  ['firstlight lab ', ['up', 'down', 'story', 'list']],
+  ['firstlight lab st', ['story']],
+  ['firstlight lab story ', []],
+  ['firstlight fit --engine ', ['vllm', 'sglang']],
+  ['firstlight adopt --engine vllm-', ['vllm-ray']],
+  ['firstlight --plain --cluster c.yaml lab do', ['down']],
+  ['firstlight completion ', ['bash', 'zsh', 'fish']],
+  ['firstlight help comp', ['completion']],
+  ['firstlight serve --port ', []],
+  ['firstlight consent ', []],
+  ['firstlight consent 14 ', []],
+  ['firstlight up ', 'files'],
+  ['firstlight --cluster ', 'files'],
+  ['firstlight diagnose --facts ', 'files'],
+  ['firstlight --plain diagnose ', 'files'],
+];
+
 describe('a completion script, really sourced', () => {
+  const here = (): readonly string[] => readdirSync(folder).sort();
+  const wanted = (offers: readonly string[] | 'files') => (offers === 'files' ? here() : [...offers].sort());
   const script = (shell: string): string => {
     const path = join(folder, `completion.${shell}`);
     writeFileSync(path, completion(program, shell) ?? '');
@@ -93,6 +114,14 @@ describe('a completion script, really sourced', () => {
     expect(complete('firstlight up --repl')).toBe('--replace');
     expect(complete('firstlight diagnose --fo')).toBe('--follow');
     expect(complete('firstlight up completion')).toBe('completion.bash');
+    expect(complete('firstlight adopt --engine = sg')).toBe('sglang');
+    for (const [line, offers] of OFFERS) {
+      const words = line.endsWith(' ') ? `${line}''` : line;
+      const given = complete(words)
+        .split(' ')
+        .filter((word) => word !== '');
+      expect(given.sort(), line).toEqual(wanted(offers));
+    }
   });
 
   it.runIf(there('zsh'))('completes commands and flags in zsh', () => {
@@ -107,6 +136,13 @@ describe('a completion script, really sourced', () => {
     expect(complete('firstlight up --repl').split(' ')).toEqual(
       expect.arrayContaining(['--replace', '--wait']),
     );
+    for (const [line, offers] of OFFERS) {
+      if (!line.endsWith(' ')) continue;
+      const given = complete(`${line}''`)
+        .split(' ')
+        .filter((word) => word !== '');
+      expect(given.sort(), line).toEqual(wanted(offers));
+    }
   });
 
   it.runIf(there('fish'))('completes commands and flags in fish', () => {
@@ -114,5 +150,12 @@ describe('a completion script, really sourced', () => {
       asked('fish', ['--no-config', '-c', `source ${script('fish')}; complete -C '${line}'`]);
     expect(complete('firstlight sta')).toMatch(/^status\t/);
     expect(complete('firstlight up --repl')).toMatch(/^--replace\t/);
+    for (const [line, offers] of OFFERS) {
+      const given = complete(line)
+        .split('\n')
+        .map((one) => one.split('\t')[0] ?? '')
+        .filter((one) => one !== '');
+      expect(given.sort(), line).toEqual(wanted(offers));
+    }
   });
 });

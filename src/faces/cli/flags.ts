@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
+import { Place } from './completion.ts';
 
 /** One input of an operation as the command line sees it. */
 export type Field = {
@@ -9,6 +10,8 @@ export type Field = {
   readonly kind: 'boolean' | 'number' | 'list' | 'text';
   readonly required: boolean;
   readonly positional: boolean;
+  /** It names a file of this machine. */
+  readonly file: boolean;
   readonly description: string;
   readonly example: string | undefined;
   /** What stands for the value in the help: FILE, DIGEST; the flag's own name if left out. */
@@ -26,6 +29,7 @@ const property = z.looseObject({
   default: z.unknown().optional(),
   enum: z.array(z.string()).optional(),
   positional: z.boolean().optional(),
+  file: z.boolean().optional(),
   example: z.string().optional(),
   value: z.string().optional(),
   without: z.string().optional(),
@@ -46,6 +50,7 @@ export function fieldsOf(schema: z.ZodType): readonly Field[] {
     kind: kindOf(value.type),
     required: described.required.includes(key),
     positional: value.positional ?? false,
+    file: value.file ?? false,
     description: value.description ?? '',
     example: value.example,
     value: value.value,
@@ -66,7 +71,8 @@ function kindOf(type: string | readonly string[] | undefined): Field['kind'] {
 export function addField(command: Command, field: Field): void {
   if (field.positional) {
     const name = field.kind === 'list' ? `${field.flag}...` : field.flag;
-    command.argument(field.required ? `<${name}>` : `[${name}]`, field.description);
+    const completes = field.choices ?? (field.file ? 'files' : 'nothing');
+    command.addArgument(new Place(field.required ? `<${name}>` : `[${name}]`, field.description, completes));
     return;
   }
   command.addOption(optionOf(field));

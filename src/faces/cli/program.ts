@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { UserError } from '../../domain/user-error.ts';
 import type { Operation } from '../../operations/operation.ts';
-import { completion, SHELLS } from './completion.ts';
+import { completion, Place, SHELLS } from './completion.ts';
 import { addField, fieldsOf, inputOf } from './flags.ts';
 import { commandLines, layOut } from './help.ts';
 import { wrap } from './width.ts';
@@ -51,7 +51,7 @@ export function buildProgram(parts: {
   program
     .command('completion')
     .description('print a completion script for a shell')
-    .argument('<shell>', SHELLS.join(', '))
+    .addArgument(new Place('<shell>', SHELLS.join(', '), SHELLS))
     .addHelpText('after', '\nExample:\n  source <(firstlight completion bash)\n')
     .action((shell: string) => {
       const script = completion(program, shell);
