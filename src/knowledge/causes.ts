@@ -180,6 +180,7 @@ const LIST: Readonly<Record<Family, readonly Row[]>> = {
 const BEYOND: readonly (readonly [slug: string, family: Family, cure: Cause['cure'], place: Place, meaning: string])[] = [
   ['fabric-link-down', 'E', 'person', 'rank', 'The link of a node to the others went down after the launch: its cable, its port, or the switch.'],
   ['host-restarted', 'L', 'firstlight', 'rank', 'A host began anew while its rank ran; what ran there ended with it.'],
+  ['gpu-hardware-fault', 'L', 'person', 'rank', 'The GPU itself failed by its driver\'s word (an Xid of the hardware): it fell off the bus, or its memory has errors that cannot be corrected.'],
   ['memory-exhausted-rank-stopped', 'A', 'firstlight', 'rank', 'The memory of a node ran out, and the rank\'s guard stopped it before the host froze.'],
   ['context-longer-than-model', 'H', 'firstlight', 'launcher', 'More context is asked for than the model was trained for.'],
   ['host-unreachable', 'J', 'person', 'rank', 'A host does not answer, or does not let us in, so nothing can be seen or started there.'],

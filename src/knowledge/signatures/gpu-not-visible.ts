@@ -1,3 +1,4 @@
+import { hardwareFailed } from './gpu-hardware.ts';
 import { inOrder, lineSignature, movedOn, sameLog, type Where, whoSaid } from './line-signature.ts';
 import { type Found, type Match, pattern, type Signature, type View } from './signature.ts';
 
@@ -51,7 +52,7 @@ export const gpuNotVisible: Signature = {
     const lost = inOrder([nvmlLost], view);
     const dead = inOrder([noDriver], view);
     const first = lost[0] ?? gone[0] ?? dead[0];
-    if (first === undefined) return undefined;
+    if (first === undefined || hardwareFailed(view, first)) return undefined;
     const all = [...lost, ...gone, ...(gone.length === 0 ? dead : [])];
     const place = whoSaid(first, all, view);
     const where = place.node ?? 'every node';

@@ -1,3 +1,4 @@
+import { hardwareFailed } from './gpu-hardware.ts';
 import { inOrder, sameLog, whoSaid } from './line-signature.ts';
 import { lowPower } from './low-power.ts';
 import { type Found, pattern, type Signature } from './signature.ts';
@@ -52,8 +53,9 @@ export const kernelCrash: Signature = {
   match(view) {
     const all = inOrder([crash], view);
     const first = all[0];
-    // A GPU without power crashes kernels that are right.
-    if (first === undefined || lowPower.match(view) !== undefined) return undefined;
+    // A GPU without power, or one that fails itself, crashes kernels that are right.
+    if (first === undefined || lowPower.match(view) !== undefined || hardwareFailed(view, first))
+      return undefined;
     const marked = view.find(experimental).filter((found) => before(found, first));
     const named = view.find(forced).filter((found) => before(found, first));
     const kernel = named.at(-1)?.groups['kernel'];

@@ -7,6 +7,7 @@ import { diskFull } from './disk-full.ts';
 import { chatTemplate, emptyAnswer } from './empty-answer.ts';
 import { envFile } from './env-file.ts';
 import { flagRefused } from './flag-refused.ts';
+import { gpuHardware } from './gpu-hardware.ts';
 import { gpuNotVisible, nvidiaRuntimeMissing } from './gpu-not-visible.ts';
 import { heat } from './heat.ts';
 import { hubGated, hubLimited, hubUnreachable } from './hub.ts';
@@ -94,6 +95,7 @@ export const laterFamilies: readonly Signature[] = [
   workerGone,
   speculativeBug,
   heat,
+  gpuHardware,
   lowPower,
   misread,
 ];

@@ -90,8 +90,11 @@ export type Match = {
   readonly values?: Readonly<Record<string, string>>;
   /** 0 to 1; under 0.5 it is not told as the cause. */
   readonly confidence: number;
-  /** 1: a symptom that many causes share; 2: this cause in most cases; 3: the text names the cause. */
-  readonly specificity: 1 | 2 | 3;
+  /**
+   * 1: a symptom that many causes share; 2: this cause in most cases; 3: the text names the cause; 4: the driver's own
+   * word of the hardware, beside what follows from it.
+   */
+  readonly specificity: 1 | 2 | 3 | 4;
   /** Other causes that the same lines would fit. */
   readonly alternatives?: readonly { readonly cause: string; readonly confidence: number }[];
 };
