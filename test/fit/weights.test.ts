@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
+import { isObject } from '../../src/domain/json.ts';
 import { describeModel } from '../../src/knowledge/models/describe.ts';
 import { sourcesOf } from '../../src/knowledge/models/model-file.ts';
 import { parametersOf } from '../../src/knowledge/models/parameters.ts';
 import { bytesPer } from '../../src/knowledge/models/scheme.ts';
-import { fitting, model, modelFile, rank, weights } from './ask.ts';
+import { fitting, GIB, model, modelFile, rank, weights } from './ask.ts';
 
 const tensor = (size: number) => ({ layout: { tensor: size } });
 const spark = { unified: true, total: 121.69 };
@@ -145,4 +146,29 @@ test('a type that is not known is believed where its arithmetic accounts for the
     bound: { atMostBytes: 25 * 2 ** 30 },
   });
   expect(fitting(describeModel({ name: 'x', config }), { total: 79.1 }).verdict).toBe('unknown');
+});
+
+test('a method of quantisation that is not known here is not taken for none', () => {
+  const plain = modelFile('Qwen3-8B')['config'];
+  if (!isObject(plain)) throw new Error('no config');
+  const of = (quantization_config: object, total?: number) =>
+    describeModel({
+      name: 'm',
+      config: { ...plain, quantization_config },
+      total: total === undefined ? undefined : { bytes: total, from: 'files' },
+    });
+  const odd = of({ quant_method: 'aqlm', in_group_size: 8 });
+  expect(odd.rule).toMatch(/quantised by aqlm, which is not known here/);
+  expect(odd.error).toBe(0.75);
+  expect(of({ quant_method: 'aqlm' }, 5 * GIB).error).toBe(0.1);
+  expect(
+    of({ quant_method: 'compressed-tensors', config_groups: { group_0: { weights: null } } }).error,
+  ).toBe(0.75);
+  // Methods whose name or own words say what they keep.
+  const size = (quantization_config: object): number => weights(of(quantization_config));
+  expect(size({ quant_method: 'quark', global_quant_config: { weight: { dtype: 'fp4' } } })).toBeCloseTo(
+    size({ quant_method: 'mxfp8' }) - (6.95e9 * 0.5) / GIB,
+    0,
+  );
+  expect(size({ quant_method: 'w8a8_int8' })).toBeLessThan(0.62 * size({}));
 });

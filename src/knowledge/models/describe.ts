@@ -189,7 +189,8 @@ function calibrated(
     return {
       groups,
       rule: `the arithmetic of config.json, ${title}`,
-      error: scheme.from === undefined ? 0.015 : 0.025,
+      // Anything from four bits a value to two bytes.
+      error: scheme.unheard === true ? 0.75 : scheme.from === undefined ? 0.015 : 0.025,
       fileBytes: undefined,
       off: 0,
     };
@@ -210,7 +211,10 @@ function calibrated(
   return {
     groups: best.kept.map((group) => ({ ...group, bytes: group.bytes * factor })),
     rule: `${gib(total.bytes)} by ${TOTAL_WORDS[total.from]}, parted by the arithmetic of config.json (${title}), which makes ${gib(best.sum)}`,
-    error: exact && scheme.from === undefined ? 0.01 : Math.min(1, 0.015 + best.off / 2),
+    error:
+      exact && scheme.from === undefined
+        ? 0.01
+        : Math.min(scheme.unheard === true ? 0.1 : 1, 0.015 + best.off / 2),
     fileBytes: total.bytes,
     off: best.off,
   };

@@ -46,12 +46,28 @@ export function readScheme(
     of.words === undefined
       ? undefined
       : schemeOfWords(of.words, byConfig === undefined ? undefined : mainFormat(byConfig));
-  if (byConfig === undefined) return byWords?.scheme ?? UNQUANTISED;
+  if (byConfig === undefined)
+    return (
+      byWords?.scheme ??
+      (Object.keys(of.quantization ?? {}).length === 0 ? UNQUANTISED : unheard(of.quantization ?? {}))
+    );
   if (byWords === undefined) return byConfig;
   // A config that contradicts the words is another release's: its wish for an FP8 cache is, too.
   if (contradicts(byWords.scheme, byConfig)) return byWords.scheme;
   const vague = byWords.namesParts && best !== undefined && !isSpecific(best);
   return vague ? { ...byWords.scheme, fp8Cache: byConfig.fp8Cache } : byConfig;
+}
+
+/** Quantised by a method that is not known here: what a value takes is not known, and is not taken for two bytes. */
+function unheard(quantization: Json): Scheme {
+  const from = fieldsOf(quantization);
+  const method = from.text('quant_method') ?? from.text('quant_type') ?? 'a method without a name';
+  return {
+    ...UNQUANTISED,
+    title: `quantised by ${method}, which is not known here`,
+    from: method,
+    unheard: true,
+  };
 }
 
 function isSpecific(read: Read): boolean {
@@ -136,8 +152,12 @@ function readConfig(quantization: Json, config: Json): Read | undefined {
     fp8Cache,
   });
   const groups = from.object('config_groups');
-  if (groups !== undefined)
-    return { method, groups: Object.values(groups).flatMap(groupOf), ignored, fp8Cache };
+  if (groups !== undefined) {
+    const read = Object.values(groups).flatMap(groupOf);
+    return read.length === 0 && Object.keys(groups).length > 0
+      ? undefined
+      : { method, groups: read, ignored, fp8Cache };
+  }
   const bits = from.number('bits', 'w_bit', 'weight_bits');
   switch (method) {
     case 'fp8':
@@ -163,8 +183,17 @@ function readConfig(quantization: Json, config: Json): Read | undefined {
     }
     case 'bitsandbytes':
       return all({ name: 'int', bits: from.flag('load_in_8bit') === true ? 8 : 4, group: 64 });
+    case 'quark': {
+      const weight = fieldsOf(from.object('global_quant_config') ?? {}).object('weight');
+      const dtype = weight === undefined ? '' : (fieldsOf(weight).text('dtype') ?? '');
+      const format = /^fp4/.test(dtype) ? ({ name: 'mxfp4' } as const) : formatOfAlgo(dtype);
+      return format === undefined ? undefined : all(format);
+    }
     default:
-      if (bits === undefined || bits <= 0 || bits > 16) return undefined;
+      if (bits === undefined || bits <= 0 || bits > 16) {
+        const format = formatOfAlgo(method);
+        return format === undefined ? undefined : all(format);
+      }
       return all({ name: 'int', bits, group: Math.max(0, from.number('group_size', 'q_group_size') ?? 0) });
   }
 }

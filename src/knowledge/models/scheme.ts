@@ -43,6 +43,8 @@ export type Scheme = {
   readonly repacked: boolean;
   /** The checkpoint asks for an FP8 cache. */
   readonly fp8Cache: boolean;
+  /** The method of quantisation is not known here: `formats` says nothing of it. */
+  readonly unheard?: boolean;
 };
 type Part = { readonly format: Format; readonly share: number };
 

@@ -156,6 +156,8 @@ function layoutChange(input: FitInput, better: (verdict: Verdict) => boolean): r
 /** What a release in a smaller format would make of it, by the ratio of bytes per parameter. */
 function quantizationChange(input: FitInput, better: (verdict: Verdict) => boolean): readonly FitChange[] {
   const { model } = input;
+  // Of what is not known how small it is nobody can say how much smaller it would be.
+  if (model.scheme.unheard === true) return [];
   const now = mainFormat(model.scheme);
   const size = now === undefined ? (model.architecture?.valueBytes ?? 2) : bytesPer(now);
   for (const format of SMALLER) {
