@@ -1,4 +1,6 @@
 import type { Unreachable, UnreachableWhy } from '../domain/command.ts';
+import { list } from '../domain/units.ts';
+import type { Looked } from './ssh-config.ts';
 
 /** What ssh's words come to: why, and whether it was the jump host that met the trouble while it dialled on. */
 export type Symptom = { readonly why: UnreachableWhy; readonly atJump: boolean };
@@ -82,6 +84,9 @@ export type Place = {
   readonly copyIdArgs: string;
   readonly port: number;
   readonly host: string;
+  /** The name as the cluster file has it: a Host of one of the ssh_config files, or a name in DNS. */
+  readonly written?: string;
+  readonly lookedIn?: readonly Looked[];
 };
 
 /** The failure as a person reads it: one sentence that names the node, and something to run or to look at. */
@@ -151,10 +156,7 @@ export function failureOf(symptom: Symptom, place: Place, text: string): Unreach
         `Try again in a moment, or raise MaxStartups in /etc/ssh/sshd_config on ${node}`,
       );
     case 'name-unknown':
-      return say(
-        `The name of ${node} (${place.host}) leads to no address${from}.`,
-        `Mend ssh: in the cluster file, or write the name into ${via ? `/etc/hosts of ${via}` : '~/.ssh/config or /etc/hosts'}`,
-      );
+      return nameless(place, say);
     case 'closed':
       return say(
         `The connection to ${node} (${address}) was closed.`,
@@ -165,6 +167,34 @@ export function failureOf(symptom: Symptom, place: Place, text: string): Unreach
     default:
       return symptom.why satisfies never;
   }
+}
+
+/** Neither an ssh_config nor DNS knows the name, or what an ssh_config makes of it: what was looked for, and where. */
+function nameless(
+  { node, host, via, written = host, lookedIn = [] }: Place,
+  say: (sentence: string, remedy: string) => Unreachable,
+): Unreachable {
+  const where = via === undefined ? 'here' : `on ${via}`;
+  if (written !== host)
+    return say(
+      `The name of ${node} (${written}) is a Host of ssh_config, and its HostName ${host} leads to no address ${where}.`,
+      `Mend HostName of Host ${written} in ${list(lookedIn.filter(({ hosts }) => hosts?.includes(written)).map(({ file }) => file)) || 'ssh_config'}`,
+    );
+  const files = lookedIn.map(({ file, hosts }) => {
+    if (hosts === undefined) return `${file} (not there)`;
+    return hosts.length === 0 ? file : `${file} (which has ${someOf(hosts)})`;
+  });
+  return say(
+    `The name of ${node} (${host}) leads to no address: no ssh_config has such a Host, and neither DNS nor /etc/hosts ${where} knows it.`,
+    `Mend ssh: of ${node} in the cluster file, or write Host ${host} with its HostName into an ssh_config${files.length === 0 ? '' : `; looked in ${list(files)}`}`,
+  );
+}
+
+const MOST_HOSTS = 8;
+
+function someOf(hosts: readonly string[]): string {
+  const more = hosts.length - MOST_HOSTS;
+  return more <= 0 ? list(hosts) : `${hosts.slice(0, MOST_HOSTS).join(', ')} and ${more} more`;
 }
 
 /** ssh prints the line that removes the old key; without it we write it. */

@@ -34,6 +34,8 @@ export async function placeOf(connection: Connection, signal: AbortSignal): Prom
     node: link.name,
     address: `${host} port ${port}`,
     host,
+    written: link.destination,
+    lookedIn: link.lookedIn.map((one) => ({ ...one, file: withTilde(one.file) })),
     port,
     user,
     via: via?.link.name,
@@ -48,6 +50,11 @@ function hop(place: Place): string {
   const user = place.user === '' ? '' : `${place.user}@`;
   const host = place.host.includes(':') ? `[${place.host}]` : place.host;
   return quotePlainly(`${user}${host}${place.port === 22 ? '' : `:${place.port}`}`);
+}
+
+function withTilde(path: string): string {
+  const home = `${homedir()}/`;
+  return path.startsWith(home) ? `~/${path.slice(home.length)}` : path;
 }
 
 function expand(path: string): string {

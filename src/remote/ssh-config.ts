@@ -21,7 +21,12 @@ export type Link = {
   /** User and port where the cluster file or the destination names them. */
   readonly user: string | undefined;
   readonly port: number | undefined;
+  /** The ssh_config files in which ssh looks for it, in their order. */
+  readonly lookedIn: readonly Looked[];
 };
+
+/** One ssh_config, and the names of its hosts; undefined where the file is not there, or may not be read. */
+export type Looked = { readonly file: string; readonly hosts: readonly string[] | undefined };
 
 export type LinkOptions = { readonly connectTimeoutSeconds: number };
 
@@ -90,7 +95,7 @@ type Context = {
   readonly cluster: Cluster;
   readonly folder: SocketFolder;
   readonly options: LinkOptions;
-  readonly includes: { readonly text: string; readonly contents: string };
+  readonly includes: ReturnType<typeof includesOf>;
   /** Links by their config, so that nodes behind one jump host share its connection. */
   readonly made: Map<string, Link>;
 };
@@ -172,6 +177,7 @@ function makeLink({ folder, options, includes, made }: Context, input: LinkInput
     via: input.via,
     user,
     port,
+    lookedIn: includes.lookedIn,
   };
   made.set(hash, link);
   return link;
@@ -188,24 +194,34 @@ function value(path: string): string {
   return `"${path.replaceAll('%', '%%')}"`;
 }
 
-function includesOf(cluster: Cluster, folder: SocketFolder): { text: string; contents: string } {
+function includesOf(cluster: Cluster, folder: SocketFolder) {
   const files = [
     ...(cluster.sshConfig === undefined ? [] : [absolute(cluster.sshConfig, cluster.file)]),
     join(homedir(), '.ssh/config'),
     '/etc/ssh/ssh_config',
-  ];
+  ].map((file) => ({ file, text: contents(file) }));
   return {
-    text: files.map((file) => `Include "${folder.plainPath(file)}"`).join('\n'),
-    contents: files.map(contents).join('\0'),
+    text: files.map(({ file }) => `Include "${folder.plainPath(file)}"`).join('\n'),
+    contents: files.map(({ text }) => text ?? '').join('\0'),
+    lookedIn: files.map(
+      ({ file, text }): Looked => ({ file, hosts: text === undefined ? undefined : hostsOf(text) }),
+    ),
   };
 }
 
-function contents(file: string): string {
+/** Names behind `Host`, patterns left out. */
+function hostsOf(text: string): readonly string[] {
+  const lines = [...text.matchAll(/^[ \t]*Host(?:[ \t]*=[ \t]*|[ \t]+)(.+)$/gim)];
+  const names = lines.flatMap(([, words = '']) => words.replace(/ #.*$/, '').match(/"[^"]*"|[^\s"]+/g) ?? []);
+  return names.map((name) => name.replaceAll('"', '')).filter((name) => !/[*?!]/.test(name));
+}
+
+function contents(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');
   } catch {
     // Missing or unreadable: ssh passes over it too.
-    return '';
+    return undefined;
   }
 }
 

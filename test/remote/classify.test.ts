@@ -51,6 +51,32 @@ describe('what ssh says', () => {
     expect(failure.text).not.toContain('Pseudo-terminal');
   });
 
+  it('names a host that nobody knows, with all places in which it was looked for', () => {
+    const unknown = { why: 'name-unknown', atJump: false } as const;
+    const { via: _, ...direct } = place;
+    const lookedIn = [
+      { file: '/c/my_ssh_config', hosts: ['spark-one', 'spark-two'] },
+      { file: '~/.ssh/config', hosts: undefined },
+      { file: '/etc/ssh/ssh_config', hosts: [] },
+    ];
+    const told = failureOf(
+      unknown,
+      { ...direct, via: undefined, host: 'sparkone', written: 'sparkone', lookedIn },
+      '',
+    );
+    expect(told.sentence).toBe(
+      'The name of spark-b (sparkone) leads to no address: no ssh_config has such a Host, and neither DNS nor /etc/hosts here knows it.',
+    );
+    expect(told.remedy).toBe(
+      'Mend ssh: of spark-b in the cluster file, or write Host sparkone with its HostName into an ssh_config; looked in /c/my_ssh_config (which has spark-one and spark-two), ~/.ssh/config (not there) and /etc/ssh/ssh_config',
+    );
+    const behind = failureOf(unknown, { ...place, host: 'gone.example', written: 'spark-two', lookedIn }, '');
+    expect(behind.sentence).toBe(
+      'The name of spark-b (spark-two) is a Host of ssh_config, and its HostName gone.example leads to no address on spark-a.',
+    );
+    expect(behind.remedy).toBe('Mend HostName of Host spark-two in /c/my_ssh_config');
+  });
+
   it('is not mixed up with what the jump host says of others at the same time', () => {
     const others = 'channel 3: open failed: connect failed: Connection refused\n';
     expect(classify('user@spark-b: Permission denied (publickey).', others).why).toBe('key-refused');

@@ -127,7 +127,35 @@ describe('a connection to a host', () => {
       await connect(clusterOf(far, key, [{ name: 'lost', ssh: 'no-such-host.invalid' }]), 'lost'),
     ).toMatchObject({
       why: 'name-unknown',
+      sentence: expect.stringContaining(
+        'The name of lost (no-such-host.invalid) leads to no address: no ssh_config',
+      ),
+      remedy: expect.stringMatching(
+        /^Mend ssh: of lost .*looked in .*~\/\.ssh\/config.* and \/etc\/ssh\/ssh_config/,
+      ),
     });
+  });
+
+  it('says that an alias is in no ssh_config, which names there are, and what an alias leads to', async () => {
+    const sshConfig = join(far.folder, 'hosts_config');
+    writeFileSync(
+      sshConfig,
+      'Host spark-one "spark two" *.cluster !x\n  HostName 10.9.8.7\n\nhost=spark-gone\n  HostName gone.invalid\nHost *\n',
+    );
+    const cluster = {
+      ...clusterOf(far, key, [
+        { name: 'a', ssh: 'sparkone.invalid' },
+        { name: 'b', ssh: 'spark-gone' },
+      ]),
+      sshConfig,
+    };
+    const a = await connect(cluster, 'a');
+    expect(a?.remedy).toContain(`looked in ${sshConfig} (which has spark-one, spark two and spark-gone), `);
+    const b = await connect(cluster, 'b');
+    expect(b?.sentence).toContain(
+      '(spark-gone) is a Host of ssh_config, and its HostName gone.invalid leads',
+    );
+    expect(b?.remedy).toBe(`Mend HostName of Host spark-gone in ${sshConfig}`);
   });
 
   it('tells a host that answers TCP and shows no banner', async () => {
