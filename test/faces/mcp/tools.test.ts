@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -77,6 +77,23 @@ describe('the face for agents', () => {
     expect(look.data).toMatchObject({ nodes: [{ node: 'spark-a', reached: false }] });
     expect((await agent.call('chat', { prompt: 'hello' })).failed).toBe(true);
     expect((await agent.call('logs', { run: '999999' })).text).toContain('no-such-run');
+  });
+
+  it('passes over no policy that names a node which is none, before any look', async () => {
+    const policy = join(rig.folder, 'policy.yaml');
+    writeFileSync(policy, 'allow:\n  - {node: spark-b, kind: unit, name: ollama.service, user: ollama}\n', {
+      mode: 0o600,
+    });
+    try {
+      const told = await agent.call('plan', { recipe: 'recipe.yaml' });
+      expect(told.failed).toBe(true);
+      expect(told.text).toContain(`${policy}:2:12: no node of the cluster is called "spark-b"`);
+      expect(told.text).toContain('as it is called there (spark-a), or take the rule away');
+      const up = await rig.post('/api/operations/up', { recipe: 'recipe.yaml' });
+      expect(up.json()).toMatchObject({ code: 'bad-policy-file' });
+    } finally {
+      rmSync(policy);
+    }
   });
 
   it('gives bounded logs, by rank, and says what it left out', async () => {
