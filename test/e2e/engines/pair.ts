@@ -73,7 +73,7 @@ export class EnginePair extends Fleet {
       own('path') ? '' : 'path: /srv/model',
       own('context') ? '' : 'context: 256',
       own('memory') ? '' : 'memory: {reserve: 1GiB}',
-      own('args') || args.length === 0 ? '' : `args: {vllm: [${args.join(', ')}]}`,
+      own('args') || args.length === 0 ? '' : `args: {vllm: [${args.map((word) => `"${word}"`).join(', ')}]}`,
       own('env') || pairs.length === 0 ? '' : `env: {${pairs.join(', ')}}`,
     ];
     writeFileSync(
@@ -100,7 +100,7 @@ ${[...usual, this.#withUsual(more)].filter((line) => line !== '').join('\n')}
     const pairs = Object.entries(env).flatMap(([name, value]) =>
       more.includes(`${name}:`) ? [] : [`${name}: "${value}", `],
     );
-    const words = args.map((word) => `${word}, `);
+    const words = args.map((word) => `"${word}", `);
     return more
       .replace(/^env: \{/m, `env: {${pairs.join('')}`)
       .replace(/^args: \{vllm: \[/m, `args: {vllm: [${words.join('')}`);
