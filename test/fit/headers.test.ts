@@ -139,3 +139,16 @@ test('of a tied model the size of the files may count its table twice', () => {
   const described = describeModel({ name: 'tied', config, total: { bytes: 1_503_264_768, from: 'files' } });
   expect(weights(described)).toBeCloseTo(1.12, 2);
 });
+
+test('a block for further tokens that repeats the table and the head takes those of the model', () => {
+  const again = join(root, 'again');
+  writeSmallModel(again);
+  const mtp = { engine: 'vllm' as const, settings: { speculative: { method: 'mtp', tokens: 1 } } };
+  const before = fitting(modelAt(again, undefined), mtp).ranks[0]?.weightsBytes;
+  writeShard(again, 'model-00003-of-00003.safetensors', {
+    'model.layers.2.embed_tokens.weight': 128_000,
+    'model.layers.2.shared_head.head.weight': 128_000,
+  });
+  expect(modelAt(again, undefined).fileBytes).toBe(TOTAL + 256_000);
+  expect(fitting(modelAt(again, undefined), mtp).ranks[0]?.weightsBytes).toBe(before);
+});

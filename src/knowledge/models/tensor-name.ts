@@ -9,7 +9,7 @@ type Named = {
 /** Kinds by the end of a tensor's or module's name, first match first. */
 const KINDS: readonly (readonly [RegExp, TensorKind, number])[] = [
   [/visual|vision|audio|mm_projector|multi_modal|image_newline/, 'vision', 1],
-  [/lm_head|^output\b/, 'head', 1],
+  [/lm_head|shared_head\.head|^output\b/, 'head', 1],
   [/token_embd|embed_tokens|embeddings?\b|\bwte\b|tok_embeddings|embed_in/, 'embedding', 1],
   [/norm/, 'norm', 1],
   [/shared_experts?_gate/, 'router', 1],

@@ -51,6 +51,8 @@ function isLoaded(group: WeightGroup, stage: Stage, draft: Draft, { settings, mo
     case 'vision':
       return stage.first && settings.languageOnly !== true;
     case 'mtp':
+      // Files repeat the model's table and head in the block, which then uses those that its stage has.
+      if (group.kind === 'head' || (group.kind === 'embedding' && stage.first)) return false;
       return stage.last && draft.ownBlock;
     default:
       return group.place >= stage.from && group.place < stage.to;
