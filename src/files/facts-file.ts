@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import type { LaunchFacts, Told } from '../domain/evidence.ts';
-import { type NodeFacts, type ReachedFacts, unknown } from '../domain/facts.ts';
+import {
+  type Fact,
+  known,
+  type MemoryFacts,
+  type NodeFacts,
+  type ReachedFacts,
+  unknown,
+} from '../domain/facts.ts';
 import { ENGINES, type EngineName } from '../domain/recipe.ts';
 import { UserError } from '../domain/user-error.ts';
 import { readText } from './read-text.ts';
@@ -102,10 +109,7 @@ function jsonOf(text: string, name: string): unknown {
 
 function factsOf(node: string, told: SimpleNode): ReachedFacts {
   const none = unknown('the facts file does not say');
-  const bytes = (gibibytes: number | undefined): number => Math.round((gibibytes ?? 0) * 2 ** 30);
-  const toldBytes = (gibibytes: number | undefined): number | undefined =>
-    gibibytes === undefined ? undefined : bytes(gibibytes);
-  const { memory, interfaces, versions } = told;
+  const { interfaces, versions } = told;
   return {
     node,
     at: new Date(0).toISOString(),
@@ -132,23 +136,7 @@ function factsOf(node: string, told: SimpleNode): ReachedFacts {
             },
           },
     clockOffsetSeconds: none,
-    memory:
-      memory === undefined
-        ? none
-        : {
-            known: true,
-            value: {
-              totalBytes: bytes(memory.totalGiB),
-              freeBytes: bytes(memory.freeGiB),
-              availableBytes: bytes(memory.availableGiB ?? memory.freeGiB),
-              cachedBytes: toldBytes(memory.cachedGiB),
-              dirtyBytes: undefined,
-              sharedBytes: undefined,
-              slabBytes: undefined,
-              swapTotalBytes: undefined,
-              swapFreeBytes: toldBytes(memory.swapFreeGiB),
-            },
-          },
+    memory: memoryOf(told.memory),
     gpus: none,
     holders: none,
     containers: none,
@@ -178,4 +166,33 @@ function factsOf(node: string, told: SimpleNode): ReachedFacts {
     owed: none,
     lock: none,
   };
+}
+
+/**
+ * Figures of /proc/meminfo that somebody wrote down. The kernel counts as available what is free and most of its page
+ * cache, so of these three one may be left out; without the total, or with less, nothing is known.
+ */
+function memoryOf(memory: SimpleNode['memory']): Fact<MemoryFacts> {
+  if (memory === undefined) return unknown('the facts file does not say');
+  const { totalGiB, freeGiB, availableGiB, cachedGiB, swapFreeGiB } = memory;
+  const free =
+    freeGiB ??
+    (availableGiB === undefined || cachedGiB === undefined
+      ? undefined
+      : Math.max(0, availableGiB - cachedGiB));
+  const available = availableGiB ?? (freeGiB === undefined ? undefined : freeGiB + (cachedGiB ?? 0));
+  if (totalGiB === undefined || free === undefined || available === undefined)
+    return unknown('the facts file says too little of the memory: totalGiB, and freeGiB or availableGiB');
+  const bytes = (gibibytes: number): number => Math.round(gibibytes * 2 ** 30);
+  return known({
+    totalBytes: bytes(totalGiB),
+    freeBytes: bytes(free),
+    availableBytes: bytes(Math.min(available, totalGiB)),
+    cachedBytes: cachedGiB === undefined ? undefined : bytes(cachedGiB),
+    dirtyBytes: undefined,
+    sharedBytes: undefined,
+    slabBytes: undefined,
+    swapTotalBytes: undefined,
+    swapFreeBytes: swapFreeGiB === undefined ? undefined : bytes(swapFreeGiB),
+  });
 }

@@ -1,6 +1,7 @@
 import type { Evidence } from '../../domain/evidence.ts';
 import { type Holder, type ReachedFacts, valueIf } from '../../domain/facts.ts';
 import { gib } from '../../domain/units.ts';
+import { isGb10Size } from './memory-readings.ts';
 import { factsAfter, factsOf, foreignHolders } from './scene.ts';
 
 const GIB = 2 ** 30;
@@ -23,6 +24,14 @@ export type MemoryOwner =
   | { readonly kind: 'nobody' }
   | { readonly kind: 'unseen' };
 
+/** What an engine said that it missed. */
+export type Missed = {
+  readonly needBytes?: number;
+  readonly freeBytes?: number;
+  /** Memory of the GPU, as the engine sees it. */
+  readonly gpuGib?: string | number;
+};
+
 /**
  * Tells a foreign holder from page cache by the looks before and after: on unified memory the page cache counts as
  * taken for CUDA although the kernel would give it back (spark.md; cudaMemGetInfo's free follows MemFree).
@@ -32,7 +41,7 @@ export type MemoryOwner =
 export function memoryOwner(
   evidence: Evidence,
   node: string,
-  { needBytes, freeBytes }: { readonly needBytes?: number; readonly freeBytes?: number } = {},
+  { needBytes, freeBytes, gpuGib }: Missed = {},
 ): MemoryOwner {
   const facts = factsOf(evidence, node);
   if (facts === undefined) return { kind: 'unseen' };
@@ -48,7 +57,7 @@ export function memoryOwner(
   if (first !== undefined && first.bytes >= least) {
     return { kind: 'holder', holder: first, sumBytes, sure };
   }
-  if (memory !== undefined && isUnified(facts)) {
+  if (memory !== undefined && isUnified(facts, gpuGib)) {
     const tight =
       needBytes === undefined
         ? memory.freeBytes < memory.totalBytes * 0.35
@@ -62,9 +71,21 @@ export function memoryOwner(
   return holders === undefined || !sure ? { kind: 'unseen' } : { kind: 'nobody' };
 }
 
-/** Whether the node's GPU uses the host's memory. */
-export function isUnified(facts: ReachedFacts | undefined): boolean {
-  return (valueIf(facts?.gpus) ?? []).some((gpu) => gpu.unified);
+/**
+ * Whether the node's GPU uses the host's memory. Where nobody looked at the GPU it is told by the size that the engine
+ * gives it, in GiB, else by the host's own.
+ */
+export function isUnified(facts: ReachedFacts | undefined, gpuGib?: string | number): boolean {
+  const gpus = valueIf(facts?.gpus);
+  if (gpus !== undefined) return gpus.some((gpu) => gpu.unified);
+  const total = valueIf(facts?.memory)?.totalBytes;
+  return isGb10Size(gpuGib ?? (total === undefined ? undefined : total / GIB));
+}
+
+/** Whether the newest look saw so little page cache that it hides nothing. */
+export function hasLittleCache(facts: ReachedFacts | undefined): boolean {
+  const cached = valueIf(facts?.memory)?.cachedBytes;
+  return cached !== undefined && cached < LEAST_CACHE_BYTES;
 }
 
 /** "ollama (system service, 41.2 GiB)" */

@@ -96,7 +96,8 @@ function inGraphs(view: View, first: Found): boolean {
 }
 
 function foreign(view: View, first: Found): Match | undefined {
-  const owner = memoryOwner(view.evidence, first.node);
+  const total = unexplained(first.message)?.total;
+  const owner = memoryOwner(view.evidence, first.node, total === undefined ? {} : { gpuGib: total });
   const { node } = first;
   if (owner.kind === 'holder') {
     return {
@@ -139,7 +140,9 @@ function cache(view: View, first: Found, seen: boolean | undefined): Match | und
   const { node } = first;
   const missing = unexplained(first.message);
   const shared =
-    isUnified(factsOf(view.evidence, node)) || saysUnified(view, node) || isGb10Size(missing?.total);
+    isUnified(factsOf(view.evidence, node), missing?.total) ||
+    saysUnified(view, node) ||
+    isGb10Size(missing?.total);
   // What no process holds is page cache only where the look after the failure does not show how little of that there is.
   const cached = valueIf(factsAfter(view.evidence, node)?.memory)?.cachedBytes;
   const little = cached !== undefined && cached < LEAST_CACHE_GIB * 2 ** 30;

@@ -3,7 +3,7 @@ import { valueIf } from '../../domain/facts.ts';
 import { STAGES, type Stage } from '../../domain/finding.ts';
 import { gib } from '../../domain/units.ts';
 import { byRow, cached, leftover, namedHolder, nobody } from './memory-missing.ts';
-import { holderWords, isUnified, memoryOwner, stopCommand } from './memory-owner.ts';
+import { hasLittleCache, holderWords, isUnified, memoryOwner, stopCommand } from './memory-owner.ts';
 import {
   cacheIn,
   isGb10Size,
@@ -109,10 +109,11 @@ function isEarly(stage: Stage): boolean {
 function decide(view: View, first: Found, all: readonly Found[]): Match {
   const { evidence } = view;
   const node = shortNode(evidence, first);
-  const { need, free } = first.groups;
+  const { need, free, total = unexplained(first.message)?.total } = first.groups;
   const owner = memoryOwner(evidence, node, {
     ...(need === undefined ? {} : { needBytes: Number(need) * 2 ** 30 }),
     ...(free === undefined ? {} : { freeBytes: Number(free) * 2 ** 30 }),
+    ...(total === undefined ? {} : { gpuGib: total }),
   });
   const shown = all.filter((found) => found.rank === first.rank).slice(0, 3);
   const missed = sentence(first, node);
@@ -207,6 +208,9 @@ function byText(view: View, first: Found, node: string, shown: readonly Found[],
   const running = stillRunning(view, first, node);
   if (running !== undefined) return byRow(node, shown, missed, running);
   const gap = unexplained(first.message);
+  // What was told of a job launched by hand is of the time when it failed.
+  const told = view.evidence.services.length === 0 ? factsOf(view.evidence, node) : undefined;
+  if (hasLittleCache(told)) return leftover(view, node, shown, missed, 0.6);
   if (gap !== undefined && gap.gib >= HIDDEN_GIB && (isGb10Size(gap.total) || unified(view, first, node)))
     return {
       ...cached(node, shown, `${missed} ${gap.gib.toFixed(1)} GiB belong to no process that is seen.`, 0.75),
@@ -266,6 +270,8 @@ function lack(first: Found): number {
 
 function unified(view: View, first: Found, node: string): boolean {
   return (
-    isUnified(factsOf(view.evidence, node)) || isGb10Size(first.groups['total']) || saysUnified(view, node)
+    isUnified(factsOf(view.evidence, node), first.groups['total']) ||
+    isGb10Size(first.groups['total']) ||
+    saysUnified(view, node)
   );
 }
