@@ -168,9 +168,9 @@ function riskOf(holder: Holder): string {
 function targetOf(holder: Holder, what: string, kind: Means['kind']): StepTarget {
   const seconds = valueIf(holder.ageSeconds);
   const { owner } = holder;
-  // Of what merely started it nobody knows whether it would do so again, and compose starts nothing by itself.
+  // Of what merely started it nobody knows whether it would do so again.
   const returns = (holder.returns ?? [])
-    .filter(({ by, handled }) => !handled && by !== 'parent' && by !== 'compose')
+    .filter(({ by, handled }) => !handled && by !== 'parent')
     .map(({ what: by, keepAway }) => ({ what: by, keepAway }));
   return {
     identity: holder.identity,

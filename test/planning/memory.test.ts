@@ -17,6 +17,7 @@ import { nodeMemory } from '../../src/planning/node-memory.ts';
 import { orphanRanks, strayRanks } from '../../src/planning/our-ranks.ts';
 import { plan } from '../../src/planning/plan.ts';
 import { stillHeld } from '../../src/planning/still-held.ts';
+import { stopStep } from '../../src/planning/stop-step.ts';
 import { swapUsedUp } from '../../src/planning/warnings.ts';
 import { GIB, rankRecord, spark, sparkNodes, sparkRecipe, sparks, storyHolders } from '../pretend/facts.ts';
 
@@ -454,5 +455,39 @@ describe('memory that did not come back', () => {
     expect(made.blockers.find(({ node }) => node === 'spark-b')?.why).toBe(
       'What holds it now: 84.3 GiB are held by the GPU driver for no process that it names and 9.9 GiB of page cache are dirty, locked or in use, and are not given back.',
     );
+  });
+});
+
+describe('a holder that comes back', () => {
+  it('by compose is said to with its step, and what keeps it away; a restart policy the step sees to itself', () => {
+    const owner: Holder['owner'] = {
+      kind: 'container',
+      runtime: 'docker',
+      id: 'c0'.repeat(32),
+      name: 'pictures-studio-1',
+      image: 'tiny',
+      restartPolicy: known('unless-stopped'),
+      autoRemove: known(false),
+      composeProject: 'pictures',
+    };
+    const returns: Holder['returns'] = [
+      { by: 'restart-policy', what: 'its restart policy', keepAway: 'docker update', handled: true },
+      {
+        by: 'compose',
+        what: 'the next compose up',
+        keepAway: 'docker compose -p pictures stop',
+        handled: false,
+      },
+    ];
+    const step = stopStep({
+      holder: holder('pictures-studio-1', 20, { owner, returns }),
+      facts: spark('b'),
+      why: '',
+      rootAtHand: false,
+    });
+    expect(step.target?.returns).toEqual([
+      { what: 'the next compose up', keepAway: 'docker compose -p pictures stop' },
+    ]);
+    expect(step.command.argv).toContain('hold');
   });
 });
