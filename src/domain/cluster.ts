@@ -75,3 +75,19 @@ export type Cluster = {
   readonly sshConfig?: string;
   readonly nodes: readonly Node[];
 };
+
+/** What a client over the network is told of the cluster, and of what it may do. */
+export type ClusterInfo = {
+  readonly cluster: string;
+  readonly clusterFile: string;
+  readonly nodes: readonly {
+    readonly name: string;
+    readonly ssh: string;
+    readonly jump?: string | undefined;
+    readonly fabric?: string | undefined;
+  }[];
+  readonly version: string;
+  readonly readOnly: boolean;
+  readonly scope: 'read' | 'write';
+  readonly newestRun?: string | undefined;
+};

@@ -1,25 +1,9 @@
+import type { EngineSample } from '../domain/engine-sample.ts';
 import type { NodeFacts } from '../domain/facts.ts';
 import { type EngineScrape, quantileBetween, readScrape } from '../knowledge/engines/metrics.ts';
 import { httpFrom } from '../remote/http.ts';
 import { servicesOnNodes } from './services-on-nodes.ts';
 import type { World } from './world.ts';
-
-/** The engine's own numbers at one moment; what it does not tell is absent. */
-export type EngineSample = {
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  readonly running?: number;
-  readonly waiting?: number;
-  /** 0 to 1. */
-  readonly kvUsed?: number;
-  /** Seconds: median and 95th percentile since the sample before. */
-  readonly firstToken?: number;
-  readonly firstTokenHigh?: number;
-  readonly betweenTokens?: number;
-  readonly betweenTokensHigh?: number;
-  /** Output of all requests. */
-  readonly tokensPerSecond?: number;
-};
 
 export type Scraped = { readonly at: number; readonly node: string; readonly scrape: EngineScrape };
 

@@ -1,10 +1,8 @@
+import type { FoldKind, Level } from '../domain/log-rows.ts';
 import { messageOf } from '../knowledge/engines/log-line.ts';
-import type { Level } from './log-level.ts';
 import { Numbers } from './log-numbers.ts';
 import { shapeOf } from './log-shape.ts';
 
-/** Why lines lie in one fold: they are one progress bar, lines of one shape, or the frames of a traceback. */
-export type FoldKind = 'bar' | 'line' | 'frames';
 const KINDS = ['line', 'bar', 'frames'] as const;
 
 /** Where a line belongs; fold 0 is none: it is always seen. */

@@ -1,6 +1,7 @@
+import type { Level } from '../domain/log-rows.ts';
 import type { Journal } from '../journal/journal.ts';
 import { LogFolds } from './log-folds.ts';
-import { type Level, levelOf } from './log-level.ts';
+import { levelOf } from './log-level.ts';
 import { Numbers } from './log-numbers.ts';
 import { LogSearch } from './log-search.ts';
 import { LogView, type ViewFilter } from './log-view.ts';

@@ -1,5 +1,4 @@
-/** How bad a line of a log says it is. */
-export type Level = 'error' | 'warning' | '';
+import type { Level } from '../domain/log-rows.ts';
 
 /** Without any of these a line meets no pattern. */
 const ERROR_PARTS = ['ERROR', 'rror:', 'xception:', 'Traceback ', 'CRITICAL', 'FATAL', '[E', '[F'];

@@ -1,26 +1,9 @@
+import type { LogFilter, LogStrip } from '../domain/log-rows.ts';
 import type { RunState } from '../domain/run-state.ts';
 import { movesOf, rowAt } from './log-moves.ts';
 import type { LogView } from './log-view.ts';
-import { type LogFilter, type LogPlace, viewOf } from './log-window.ts';
+import { viewOf } from './log-window.ts';
 import type { World } from './world.ts';
-
-/** A log from its first row to its last, in pieces of as many rows each: one number of each list a piece. */
-export type LogStrip = {
-  /** Rows under the filter. */
-  readonly total: number;
-  /** Lines that the rows stand for. */
-  readonly lines: readonly number[];
-  /** From a piece's first line to the next one's. */
-  readonly milliseconds: readonly number[];
-  readonly warnings: readonly number[];
-  readonly errors: readonly number[];
-  /** Lines that a finding quotes. */
-  readonly quotes: readonly number[];
-  /** How often a rank entered a stage, or ended. */
-  readonly marks: readonly number[];
-  /** Quoted lines, and the lines at which ranks moved on, in their order; the first 500. */
-  readonly stops: readonly (LogPlace & { readonly row: number })[];
-};
 
 const MOST_STOPS = 500;
 

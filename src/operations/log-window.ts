@@ -1,57 +1,13 @@
 import { STAGES, type Stage } from '../domain/finding.ts';
+import type { LogFilter, LogPlace, LogRow, LogWindow } from '../domain/log-rows.ts';
 import type { RunState } from '../domain/run-state.ts';
 import type { Journal } from '../journal/journal.ts';
-import type { FoldKind } from './log-folds.ts';
 import { keepLast, LogIndex } from './log-index.ts';
-import type { Level } from './log-level.ts';
 import { movesOf, rowAt } from './log-moves.ts';
 import { prefixOf } from './log-prefix.ts';
 import type { LogSearch } from './log-search.ts';
 import type { LogView, ViewFilter } from './log-view.ts';
 import type { World } from './world.ts';
-
-/** Where a line stands: attempt, rank, and the line of that rank's log, from 1. */
-export type LogPlace = { readonly attempt: number; readonly rank: number; readonly line: number };
-
-export type LogRow = LogPlace & {
-  readonly node: string;
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  readonly stage: Stage;
-  readonly level: Level;
-  /** Of a closed fold its latest line. */
-  readonly text: string;
-  /** So many characters at its beginning are the engine's own stamp and rank. */
-  readonly prefix: number;
-  /** What ranks moved on to just before it. */
-  readonly marks?: readonly string[] | undefined;
-  /** On the one row of a closed fold, and on the first row of an open one. */
-  readonly fold?:
-    | {
-        /** Where its first line stands. */
-        readonly place: LogPlace;
-        readonly kind: FoldKind;
-        /** Lines that are folded away beside this one; of a traceback, its frames. */
-        readonly count: number;
-        readonly open: boolean;
-      }
-    | undefined;
-};
-
-/** Which lines of a log are rows. */
-export type LogFilter = {
-  /** Empty: all. */
-  readonly ranks: readonly number[];
-  readonly attempt: number | undefined;
-  readonly stage: Stage | undefined;
-  readonly level: Exclude<Level, ''> | undefined;
-  /** Found anywhere in the text, large and small letters alike; what is found is in no closed fold. */
-  readonly q: string;
-  /** Without: every line is a row. */
-  readonly fold: boolean;
-  /** Folds that lie open, by a line in each. */
-  readonly open: readonly LogPlace[];
-};
 
 export type LogQuery = LogFilter & {
   /** First row; the tail where left out. */
@@ -59,19 +15,6 @@ export type LogQuery = LogFilter & {
   readonly count: number;
   /** The window begins with this line where the filter lets it through, and the fold that it is in is opened. */
   readonly around?: LogPlace | undefined;
-};
-
-export type LogWindow = {
-  /** Rows under the filter. */
-  readonly total: number;
-  /** Lines under the filter: more than rows where some are folded away. */
-  readonly lines: number;
-  readonly from: number;
-  readonly rows: readonly LogRow[];
-  readonly warnings: number;
-  readonly errors: number;
-  /** The fold that was opened since the line that was asked for is in it. */
-  readonly opened?: LogPlace | undefined;
 };
 
 const indexes = new Map<string, LogIndex>();

@@ -5,11 +5,12 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Event } from '../../src/domain/event.ts';
 import type { Quote } from '../../src/domain/finding.ts';
+import type { LogPlace, LogWindow } from '../../src/domain/log-rows.ts';
 import { foldAll, type RunState } from '../../src/domain/run-state.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/journal/sqlite-journal.ts';
 import { logStrip } from '../../src/operations/log-strip.ts';
-import { type LogPlace, type LogQuery, type LogWindow, logWindow } from '../../src/operations/log-window.ts';
+import { type LogQuery, logWindow } from '../../src/operations/log-window.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fl-folds-'));
 let journal: Journal;

@@ -1,4 +1,5 @@
-import { type EngineSample, type Scraped, sampleOf, scrapeEngine } from '../../operations/engine-metrics.ts';
+import type { EngineSample } from '../../domain/engine-sample.ts';
+import { type Scraped, sampleOf, scrapeEngine } from '../../operations/engine-metrics.ts';
 import type { World } from '../../operations/world.ts';
 import type { Looks } from './looks.ts';
 

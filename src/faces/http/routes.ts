@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ClusterInfo } from '../../domain/cluster.ts';
 import { consent } from '../../operations/answer-consent.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { knownRecipes } from '../../operations/recipes.ts';
@@ -31,18 +32,16 @@ export function allRoutes(operations: readonly Operation[], version: string): re
       async ({ world, desk, scope }) => {
         const { cluster } = world;
         const nodes = cluster.nodes.map(({ name, ssh, jump, fabric }) => ({ name, ssh, jump, fabric }));
-        return {
-          status: 200,
-          body: {
-            cluster: cluster.name,
-            clusterFile: world.clusterFile,
-            nodes,
-            version: world.version,
-            readOnly: desk.readOnly,
-            scope,
-            newestRun: world.journal.latest(),
-          },
+        const info: ClusterInfo = {
+          cluster: cluster.name,
+          clusterFile: world.clusterFile,
+          nodes,
+          version: world.version,
+          readOnly: desk.readOnly,
+          scope: scope === 'write' ? 'write' : 'read',
+          newestRun: world.journal.latest(),
         };
+        return { status: 200, body: info };
       },
     ),
     route(

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { STAGES } from '../../domain/finding.ts';
+import { type LogFilter, placesOf } from '../../domain/log-rows.ts';
 import { nowLine } from '../../domain/now-line.ts';
 import type { RunState } from '../../domain/run-state.ts';
 import { logStrip } from '../../operations/log-strip.ts';
-import { type LogFilter, type LogPlace, logWindow } from '../../operations/log-window.ts';
+import { logWindow } from '../../operations/log-window.ts';
 import { answers } from './answers.ts';
 import { type Call, noBody, nothing, type Route, route } from './call.ts';
 import { CHANNELS, channelsOf } from './channels.ts';
@@ -163,7 +164,7 @@ export function runRoutes(): readonly Route[] {
         const window = await logWindow(call.world, state, {
           from: query.from,
           count: Math.min(query.count ?? 500, MOST_ROWS),
-          around: placesOf(query.around)[0],
+          around: placesOf(query.around ?? '')[0],
           ...filterOf(query),
         });
         return { status: 200, body: window };
@@ -226,15 +227,8 @@ function filterOf(query: z.output<z.ZodObject<typeof lineFilter>>): LogFilter {
     level: query.level,
     q: query.q ?? '',
     fold: query.fold === 'yes',
-    open: placesOf(query.open),
+    open: placesOf(query.open ?? ''),
   };
-}
-
-function placesOf(text: string | undefined): readonly LogPlace[] {
-  return (text ?? '').split(',').flatMap((one) => {
-    const [attempt, rank, line] = one.split('-').map(Number);
-    return attempt === undefined || rank === undefined || line === undefined ? [] : [{ attempt, rank, line }];
-  });
 }
 
 async function stateOf({ desk }: Call, run: string): Promise<RunState> {

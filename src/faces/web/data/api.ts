@@ -1,83 +1,21 @@
+import type { ClusterInfo } from '../../../domain/cluster.ts';
+import type { EngineSample } from '../../../domain/engine-sample.ts';
 import type { Event } from '../../../domain/event.ts';
 import type { NodeFacts } from '../../../domain/facts.ts';
+import type { LogFilter, LogStrip, LogWindow } from '../../../domain/log-rows.ts';
 import type { Report, RunsReport } from '../../../domain/report.ts';
 import type { RunState } from '../../../domain/run-state.ts';
 
-export type ClusterInfo = {
-  readonly cluster: string;
-  readonly nodes: readonly {
-    readonly name: string;
-    readonly ssh: string;
-    readonly jump?: string;
-    readonly fabric?: string;
-  }[];
-  readonly version: string;
-  readonly readOnly: boolean;
-  readonly scope: 'read' | 'write';
-};
-
 export type RunSummary = RunsReport['runs'][number];
 
-export type LogRow = {
-  readonly rank: number;
-  readonly node: string;
-  readonly attempt: number;
-  readonly line: number;
-  /** ms since the epoch. */
-  readonly at: number;
-  readonly stage: string;
-  readonly level: 'error' | 'warning' | '';
-  readonly text: string;
-  /** So many characters of it are the engine's stamp and rank. */
-  readonly prefix: number;
-  /** What ranks moved on to just before it. */
-  readonly marks?: readonly string[];
-  /** On the row of a closed fold, whose latest line it is, and on the first row of an open one. */
-  readonly fold?: LogFold;
-};
-
-export type LogFold = {
-  readonly place: LogPlace;
-  readonly kind: 'bar' | 'line' | 'frames';
-  readonly count: number;
-  readonly open: boolean;
-};
-
-/** One line of a run. */
-export type LogPlace = { readonly attempt: number; readonly rank: number; readonly line: number };
-
-/** A place as addresses and queries write it: "1-0-1204". */
-export function placeText({ attempt, rank, line }: LogPlace): string {
-  return `${attempt}-${rank}-${line}`;
-}
-
-/** One window of a run's merged log under a filter. */
-export type LogWindow = {
-  /** Rows under the filter. */
-  readonly total: number;
-  /** Lines under it, those that are folded away too. */
-  readonly lines: number;
-  readonly from: number;
-  readonly rows: readonly LogRow[];
-  readonly warnings: number;
-  readonly errors: number;
-  /** The fold that was opened, since the line that was asked for is in it. */
-  readonly opened?: LogPlace;
-};
-
-/** Which lines of a run are rows. */
-export type LogFilter = {
+/** Which lines of which run are rows; folds that lie open as ATTEMPT-RANK-LINE. */
+export type RunLog = Omit<LogFilter, 'fold' | 'open' | 'stage'> & {
   readonly run: string;
-  /** Folds that lie open, as ATTEMPT-RANK-LINE. */
-  readonly open: readonly string[];
-  readonly ranks: readonly number[];
   readonly stage: string | undefined;
-  readonly attempt: number | undefined;
-  readonly level: 'error' | 'warning' | undefined;
-  readonly q: string;
+  readonly open: readonly string[];
 };
 
-export type LogQuery = LogFilter & {
+type LogQuery = RunLog & {
   /** First row; the tail where left out. */
   readonly from?: number;
   readonly count: number;
@@ -123,7 +61,7 @@ export async function getLog(query: LogQuery): Promise<LogWindow> {
   return get(`/api/runs/${encodeURIComponent(query.run)}/logs?${params}`);
 }
 
-function filterParams(filter: LogFilter): URLSearchParams {
+function filterParams(filter: RunLog): URLSearchParams {
   const params = new URLSearchParams({ fold: 'yes' });
   if (filter.open.length > 0) params.set('open', filter.open.join(','));
   if (filter.ranks.length > 0) params.set('ranks', filter.ranks.join(','));
@@ -134,20 +72,7 @@ function filterParams(filter: LogFilter): URLSearchParams {
   return params;
 }
 
-/** The log from end to end, in pieces of as many rows: a number of each list for each piece. */
-export type LogStrip = {
-  readonly total: number;
-  readonly lines: readonly number[];
-  readonly milliseconds: readonly number[];
-  readonly warnings: readonly number[];
-  readonly errors: readonly number[];
-  readonly quotes: readonly number[];
-  readonly marks: readonly number[];
-  /** Quoted lines, and those at which ranks moved on, with their rows. */
-  readonly stops: readonly (LogPlace & { readonly row: number })[];
-};
-
-export async function getLogStrip(filter: LogFilter, pieces: number): Promise<LogStrip> {
+export async function getLogStrip(filter: RunLog, pieces: number): Promise<LogStrip> {
   const params = filterParams(filter);
   params.set('pieces', String(pieces));
   return get(`/api/runs/${encodeURIComponent(filter.run)}/logs/strip?${params}`);
@@ -161,22 +86,10 @@ export async function getLook(
 }
 
 /** The engine's own numbers, newest last. */
-export type Sample = {
-  /** ms since the epoch. */
-  readonly at: number;
-  readonly running?: number;
-  readonly waiting?: number;
-  /** 0 to 1. */
-  readonly kvUsed?: number;
-  /** Seconds, median and 95th percentile of the last interval. */
-  readonly firstToken?: number;
-  readonly firstTokenHigh?: number;
-  readonly betweenTokens?: number;
-  readonly betweenTokensHigh?: number;
-  readonly tokensPerSecond?: number;
-};
-
-export async function getServing(): Promise<{ readonly samples: readonly Sample[]; readonly why?: string }> {
+export async function getServing(): Promise<{
+  readonly samples: readonly EngineSample[];
+  readonly why?: string;
+}> {
   return get('/api/metrics-of-engine');
 }
 

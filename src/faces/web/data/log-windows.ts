@@ -1,12 +1,5 @@
-import {
-  getLog,
-  getLogStrip,
-  type LogFilter,
-  type LogRow,
-  type LogStrip,
-  type LogWindow,
-  placeText,
-} from './api.ts';
+import { type LogRow, type LogStrip, type LogWindow, placeText } from '../../../domain/log-rows.ts';
+import { getLog, getLogStrip, type RunLog } from './api.ts';
 
 const WINDOW = 500;
 const KEPT = 5000;
@@ -15,7 +8,7 @@ const TAIL = 200;
 const MOST_OPEN = 50;
 
 /** What is asked of a log, but for the folds that lie open, which this knows. */
-export type WindowsFilter = Omit<LogFilter, 'open'>;
+export type WindowsFilter = Omit<RunLog, 'open'>;
 
 type Sizes = Pick<LogWindow, 'total' | 'lines' | 'warnings' | 'errors'>;
 const NOTHING: Sizes = { total: 0, lines: 0, warnings: 0, errors: 0 };

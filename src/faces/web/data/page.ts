@@ -1,18 +1,10 @@
+import type { ClusterInfo } from '../../../domain/cluster.ts';
 import type { Event } from '../../../domain/event.ts';
 import type { NodeFacts } from '../../../domain/facts.ts';
+import type { LogWindow } from '../../../domain/log-rows.ts';
 import { blank, fold, type RunState } from '../../../domain/run-state.ts';
 import { type Address, readAddress, writeAddress } from './address.ts';
-import {
-  type ClusterInfo,
-  getCluster,
-  getEvents,
-  getLook,
-  getRun,
-  getRuns,
-  type LogWindow,
-  Refused,
-  type RunSummary,
-} from './api.ts';
+import { getCluster, getEvents, getLook, getRun, getRuns, Refused, type RunSummary } from './api.ts';
 import { follow } from './stream.ts';
 
 /** All that the page shows; a new object for each change. */

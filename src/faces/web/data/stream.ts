@@ -1,6 +1,6 @@
 import type { Event } from '../../../domain/event.ts';
 import type { NodeFacts } from '../../../domain/facts.ts';
-import type { LogWindow } from './api.ts';
+import type { LogWindow } from '../../../domain/log-rows.ts';
 
 /** What one stream of a run brings. */
 export type StreamHandlers = {

@@ -1,3 +1,4 @@
+import type { ClusterInfo } from '../../../domain/cluster.ts';
 import { type NodeFacts, valueIf } from '../../../domain/facts.ts';
 import type { RunState } from '../../../domain/run-state.ts';
 
@@ -23,7 +24,7 @@ export type Seat = {
   readonly sentence: string;
 };
 
-type Host = { readonly name: string; readonly ssh: string; readonly jump?: string; readonly fabric?: string };
+type Host = ClusterInfo['nodes'][number];
 
 /** The nodes as they are wired: who is the head, who is reached through whom, how fast the fabric is. */
 export function wiring(

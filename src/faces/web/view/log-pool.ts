@@ -1,4 +1,4 @@
-import { type LogRow, type LogWindow, placeText } from '../data/api.ts';
+import { type LogRow, type LogWindow, placeText } from '../../../domain/log-rows.ts';
 import { LogWindows, type WindowsFilter } from '../data/log-windows.ts';
 import { newRow, type RowLook, writeRow } from './log-row.ts';
 import { LogScroll, ROW } from './log-scroll.ts';

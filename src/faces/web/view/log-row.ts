@@ -1,5 +1,5 @@
+import { type LogFold, type LogRow, placeText } from '../../../domain/log-rows.ts';
 import { stopwatch, thousands } from '../../../domain/units.ts';
-import { type LogFold, type LogRow, placeText } from '../data/api.ts';
 
 /** How rows are written now. */
 export type RowLook = {

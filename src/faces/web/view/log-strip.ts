@@ -1,4 +1,4 @@
-import type { LogPlace, LogStrip } from '../data/api.ts';
+import type { LogPlace, LogStrip } from '../../../domain/log-rows.ts';
 import { stripPicture } from '../picture/strip.ts';
 import { colour } from './colour.ts';
 

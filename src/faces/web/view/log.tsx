@@ -1,9 +1,9 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { STAGES } from '../../../domain/finding.ts';
+import { placeText } from '../../../domain/log-rows.ts';
 import { STAGE_WORDS } from '../../../domain/run-words.ts';
 import { clock, thousands } from '../../../domain/units.ts';
-import { placeText } from '../data/api.ts';
 import type { Page, PageStore } from '../data/page.ts';
 import { COLUMNS } from '../picture/timeline.ts';
 import { LogPool, type PoolNews } from './log-pool.ts';

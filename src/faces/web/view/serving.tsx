@@ -1,8 +1,9 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
+import type { EngineSample } from '../../../domain/engine-sample.ts';
 import { rate } from '../../../domain/units.ts';
-import { getServing, type Sample } from '../data/api.ts';
+import { getServing } from '../data/api.ts';
 import type { Page } from '../data/page.ts';
 import { colour } from './colour.ts';
 
@@ -13,7 +14,7 @@ const HOUR = 3600;
 /** What the engine itself says of its requests, as charts of the last hour. */
 export function Serving({ page }: { readonly page: Page }): JSX.Element | null {
   const serving = page.shown.serving;
-  const [samples, setSamples] = useState<readonly Sample[]>([]);
+  const [samples, setSamples] = useState<readonly EngineSample[]>([]);
   const [why, setWhy] = useState('');
   useEffect(() => {
     if (!serving) return undefined;
@@ -121,9 +122,9 @@ type ChartProps = {
   readonly title: string;
   readonly value: string;
   readonly unit: string;
-  readonly samples: readonly Sample[];
-  readonly of: (sample: Sample) => number | undefined;
-  readonly high?: (sample: Sample) => number | undefined;
+  readonly samples: readonly EngineSample[];
+  readonly of: (sample: EngineSample) => number | undefined;
+  readonly high?: (sample: EngineSample) => number | undefined;
   readonly most?: number;
 };
 
