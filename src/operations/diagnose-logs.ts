@@ -1,5 +1,6 @@
 import { answerOf } from '../diagnosis/answer.ts';
 import { failed } from '../diagnosis/diagnose.ts';
+import { newWatch } from '../diagnosis/nothing-more.ts';
 import { NOTHING_TOLD, offlineEvidence } from '../diagnosis/offline.ts';
 import { recogniseEngine } from '../diagnosis/recognise-engine.ts';
 import { readAhead } from '../diagnosis/scan.ts';
@@ -26,8 +27,6 @@ export type LogsInput = {
   readonly follow: boolean;
 };
 
-/** After this long without a line from any rank, what is known is all there will be. */
-const QUIET_MILLISECONDS = 5000;
 /** Engines name themselves at their start; whoever has not by then is read as a vLLM, whose lines look the same. */
 const TOLD_BY_LINES = 20_000;
 const UNTOLD: EngineName = 'vllm';
@@ -101,11 +100,12 @@ async function followAll(
       stop.abort();
     }),
   );
+  const nothingMore = newWatch();
   while (!signal.aborted) {
     await world.clock.wait(200, signal).catch(() => undefined); // the loop ends by the signal
     const seen = evidenceOf(world, logs, input);
-    const quiet = world.clock.now() - Math.max(...logs.map((log) => log.changedAt)) > QUIET_MILLISECONDS;
-    if (serves(seen) || (quiet && failed(seen))) stop.abort();
+    const changedAt = Math.max(...logs.map((log) => log.changedAt));
+    if (serves(seen) || nothingMore(seen, changedAt)) stop.abort();
   }
   await Promise.all(reading);
   if (broken !== undefined) throw broken;

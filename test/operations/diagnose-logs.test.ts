@@ -109,6 +109,17 @@ describe('diagnose --log', () => {
     expect((await asked).findings).toMatchObject([{ cause: one.cause, final: true }]);
   }, 20_000);
 
+  it('follows until a port that is taken is seen, although nothing ends outright', async () => {
+    const path = put(
+      'head.log',
+      '(APIServer pid=1) INFO 05-05 09:59:00 [api_server.py:1800] vLLM API server version 0.20.0\n',
+    );
+    const asked = ask({ log: [`head=${path}`], follow: true });
+    await world.clock.wait(300, world.signal);
+    appendFileSync(path, 'OSError: [Errno 98] Address already in use\n');
+    expect((await asked).findings).toMatchObject([{ cause: 'port-already-in-use', node: 'head' }]);
+  }, 20_000);
+
   it('answers with what it knows when it is left', async () => {
     const path = put('head.log', 'sglang says nothing yet\n');
     const asked = ask({ log: [`head=${path}`], follow: true });
