@@ -1,5 +1,5 @@
 import type { FitCheck, FitRule } from '../../domain/fit.ts';
-import { gib, thousands } from '../../domain/units.ts';
+import { gib, plural, thousands } from '../../domain/units.ts';
 import type { Evaluation } from './evaluate.ts';
 import type { FitInput } from './input.ts';
 
@@ -23,7 +23,11 @@ export function derivedRules(
   const say = (about: string, rule: string, errorBytes: number | null): number =>
     rules.push({ about, rule, errorBytes });
   if (first?.blockTokens !== undefined)
-    say('block', blockRule(first.blockTokens, settings.blockSize, stages[0]?.cache?.stateBytes ?? 0), 0);
+    say(
+      'block',
+      blockRule(first.blockTokens, settings.blockSize, vllm ? (stages[0]?.cache?.stateBytes ?? 0) : 0),
+      0,
+    );
   if (first?.poolTokens !== undefined)
     say(
       'pool',
@@ -63,5 +67,5 @@ export function derivedRules(
 function blockRule(tokens: number, given: number | undefined, stateBytes: number): string {
   if (stateBytes > 0 && tokens !== given)
     return `${thousands(tokens)} tokens, so that a page of attention holds one layer's state`;
-  return `${thousands(tokens)} tokens, ${given === undefined ? "the engine's default" : 'as given'}`;
+  return `${plural(tokens, 'token')}, ${given === undefined ? "the engine's default" : 'as given'}`;
 }
