@@ -102,6 +102,8 @@ export type StatusReport = {
     readonly engine: string;
     readonly run: string;
     readonly serving: boolean;
+    /** What the look saw that keeps it from serving: a fabric link without a carrier. Absent where it saw nothing. */
+    readonly why?: readonly { readonly title: string; readonly advice: readonly string[] }[];
     readonly since: string | undefined;
     readonly head: string;
     readonly port: number | undefined;
@@ -185,6 +187,20 @@ export type DiagnosisAnswer = {
   readonly alternatives: readonly { readonly cause: string; readonly confidence: number }[];
   /** What stopped it before it served as it does now, oldest first; absent where nothing did, or it does not serve. */
   readonly earlier?: readonly DiagnosisEarlier[];
+  /** How far each rank had come; only where the logs end before it serves and nothing in them failed. */
+  readonly reached?: readonly Reached[];
+};
+
+/** How far a rank had come by its log. */
+export type Reached = {
+  readonly log: string;
+  readonly stage: Stage;
+  readonly percent: number | null;
+  /** The line that tells so; null where none does. */
+  readonly line: number | null;
+  readonly lastLine: number;
+  /** The time that its last stamped line bears, as it stands there. */
+  readonly lastAt: string | null;
 };
 
 /** A failure that is over: of an attempt of a run, or of an earlier start in the same logs. */

@@ -5,6 +5,7 @@ import { type NowLine, nowLine } from '../domain/now-line.ts';
 import type { RankStatus, StatusReport } from '../domain/report.ts';
 import { foldAll } from '../domain/run-state.ts';
 import { engines } from '../knowledge/engines/index.ts';
+import { darkLinks } from '../planning/fabric-blockers.ts';
 import { allRanks } from '../planning/our-ranks.ts';
 import { askHealth, askToken } from './health.ts';
 import { inputs } from './inputs.ts';
@@ -23,7 +24,7 @@ export const status: Operation<typeof inputs.status> = {
   input: inputs.status,
   async run(_input, world) {
     const facts = await look(world, world.cluster.nodes, undefined);
-    const services = await Promise.all(servicesOnNodes(facts).map((job) => describe(world, job)));
+    const services = await Promise.all(servicesOnNodes(facts).map((job) => describe(world, job, facts)));
     const report: StatusReport = {
       kind: 'status',
       cluster: world.cluster.name,
@@ -80,6 +81,7 @@ function standing(
 async function describe(
   world: World,
   job: ReturnType<typeof servicesOnNodes>[number],
+  facts: readonly NodeFacts[],
 ): Promise<StatusReport['services'][number]> {
   const head = job.ranks.find((rank) => rank.record.rank === 0);
   const ranks = await Promise.all(job.ranks.map((rank) => rankStatus(world, rank)));
@@ -87,11 +89,16 @@ async function describe(
   const seen = ranks.length >= Math.max(1, ...job.ranks.map(({ record }) => record.ranks ?? 1));
   const alive = seen && ranks.every((rank) => rank.state === 'running' || rank.state === 'starting');
   const answers = ranks.find((rank) => rank.rank === 0)?.health === 'answers';
+  const serving = alive && answers;
+  const nodes = job.ranks.flatMap(({ node }) => world.cluster.nodes.filter(({ name }) => name === node));
+  // Ranks that hear nothing of each other say so only when the engine's own patience ends, minutes later.
+  const dark = serving || nodes.length < 2 ? [] : darkLinks(nodes, facts);
   return {
     recipe: job.recipe,
     engine: job.engine,
     run: head?.record.run ?? job.ranks[0]?.record.run ?? '',
-    serving: alive && answers,
+    serving,
+    ...(dark.length === 0 ? {} : { why: dark.map(({ title, advice }) => ({ title, advice })) }),
     since: head?.record.servingSince,
     head: head?.node ?? 'unknown',
     port: head?.record.health?.port,

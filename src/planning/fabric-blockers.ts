@@ -69,7 +69,7 @@ function strayAddresses(nodes: readonly Node[], facts: readonly NodeFacts[]): re
  * Fabric links without a carrier: a route stays where its link has none, and ranks would wait for each other until they
  * give up. Where two nodes both lack it, it is the cable between them, unless somebody has set one end down.
  */
-function darkLinks(nodes: readonly Node[], facts: readonly NodeFacts[]): readonly Blocker[] {
+export function darkLinks(nodes: readonly Node[], facts: readonly NodeFacts[]): readonly Blocker[] {
   const fabrics = fabricOf(nodes, facts);
   const ends = nodes.flatMap((node, rank) => {
     const link = linkOf(reachedOf(facts, node.name), fabrics[rank]);

@@ -105,6 +105,7 @@ describe.skipIf(why !== undefined)(`${asked ?? 'an engine'} over two hosts with 
       try {
         const seen = await pair.firstlight(['status', '--json']);
         expect(seen.stdout, 'the deep look sees no answer').toMatch(/"serving": false/);
+        expect(seen.stdout).toContain('The fabric link of spark-b (enp1s0f1np1) is down.');
         lost = await up();
       } finally {
         pair.fabric('up');

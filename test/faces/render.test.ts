@@ -640,6 +640,19 @@ test('status says who works on the nodes now, and with the Now line where its ru
   expect(told).not.toContain('Nothing serves');
 });
 
+test('status says what it saw that keeps a job from serving, and what to do', () => {
+  const whole = REPORTS['status'];
+  if (whole?.kind !== 'status') throw new Error('there is no sample of a status');
+  const why = [
+    { title: 'The fabric link of spark-b (enp1s0f1np1) is down.', advice: ['See to its cable and its port'] },
+  ];
+  const dark = { ...whole, services: whole.services.map((one) => ({ ...one, serving: false, why })) };
+  const text = renderReport(dark, style, { why: false, streamed: false });
+  expect(text).toMatch(/Not serving: qwen3\.5-122b/);
+  expect(text).toMatch(/Why +The fabric link of spark-b \(enp1s0f1np1\) is down\./);
+  expect(text).toMatch(/Next +See to its cable and its port/);
+});
+
 test('a run without an end says so, and what was last seen of it', () => {
   const text = renderRun(foldAll(storyUntil(172)), style);
   expect(text).toContain('Run 14 has no end here: it still runs, or was cut off');

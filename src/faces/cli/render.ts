@@ -152,6 +152,16 @@ function renderStatus(report: StatusReport, style: Style): string {
             const said = [rank.state, health, rank.text].filter((part) => part !== '').join(', ');
             return `${pad(`rank ${rank.rank}`, 9)}${pad(rank.node, names)}  ${pad(rank.role, 6)}  ${mark} ${said}`;
           }),
+          ...labelled(
+            'Why',
+            (service.why ?? []).map(({ title }) => title),
+            style,
+          ),
+          ...labelled(
+            'Next',
+            (service.why ?? []).flatMap(({ advice }) => advice),
+            style,
+          ),
           ...labelled('Memory', service.ranks.map(guardLine), style),
           ...labelled('Edited', service.edits.length > 0 ? [service.edits.join(', ')] : [], style),
         ];

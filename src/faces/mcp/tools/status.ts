@@ -18,6 +18,7 @@ const output = z.strictObject({
       engine: z.string(),
       run: z.string(),
       serving: z.boolean(),
+      why: z.array(z.string()).optional().describe('what keeps it from serving, and what to do'),
       since: z.string().optional(),
       head: z.string(),
       port: z.number().optional(),
@@ -62,7 +63,10 @@ export const statusTool: Tool<typeof input, typeof output> = {
       say:
         serving.length > 0
           ? `${serving.map(({ recipe, head }) => `${recipe} serves, its head on ${head}`).join('; ')}.`
-          : 'Nothing of ours serves.',
+          : `Nothing of ours serves. ${report.services
+              .flatMap(({ why }) => why ?? [])
+              .map(({ title }) => title)
+              .join(' ')}`.trim(),
       data: {
         cluster: report.cluster,
         services: report.services.map((service) => ({
@@ -70,6 +74,9 @@ export const statusTool: Tool<typeof input, typeof output> = {
           engine: service.engine,
           run: service.run,
           serving: service.serving,
+          ...(service.why === undefined
+            ? {}
+            : { why: service.why.map(({ title, advice }) => [title, ...advice].join(' ')) }),
           ...(service.since === undefined ? {} : { since: service.since }),
           head: service.head,
           ...(service.port === undefined ? {} : { port: service.port }),
