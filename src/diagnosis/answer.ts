@@ -10,7 +10,7 @@ const SURE_ENOUGH = 0.6;
 
 /** The verdict over logs as the one object that `diagnose --json` prints. */
 export function answerOf(verdict: Verdict, evidence: Evidence): DiagnosisAnswer {
-  const { finding, cause, family, atFault, confidence, earlier } = verdict;
+  const { finding, cause, family, atFault, confidence, earlier, reached } = verdict;
   return {
     cause,
     family: family ?? null,
@@ -22,6 +22,7 @@ export function answerOf(verdict: Verdict, evidence: Evidence): DiagnosisAnswer 
     remedy: finding === undefined || confidence < SURE_ENOUGH ? null : remedyFor(finding, evidence),
     alternatives: finding?.alternatives ?? [],
     ...(earlier === undefined ? {} : { earlier: [earlierOf(earlier, evidence)] }),
+    ...(reached === undefined ? {} : { reached }),
   };
 }
 

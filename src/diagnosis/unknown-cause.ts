@@ -1,8 +1,10 @@
 import type { Evidence, RankEvidence } from '../domain/evidence.ts';
 import { type Finding, type Quote, STAGES, type Stage } from '../domain/finding.ts';
+import { engines } from '../knowledge/engines/index.ts';
 import { messageOf, rayAddressOf } from '../knowledge/engines/log-line.ts';
 import { DURING } from './during.ts';
 import { guessFamily } from './guess-family.ts';
+import { endsOnTheWay, reachedIn, reachedWords } from './reached.ts';
 import type { Scans } from './scan.ts';
 import type { Stall } from './stall.ts';
 import { lastWords, quoteOf, type ToldLine, tellingLines } from './telling-lines.ts';
@@ -25,6 +27,7 @@ export function unknownCause(
     pointedAt(evidence, echoes, all) ??
     (worst === undefined ? (firstEnded(evidence) ?? hindmost(evidence)) : worst.rank);
   const stage = rank?.stage;
+  if (stalled !== undefined && endsOnTheWay(evidence, scans)) return onTheWay(evidence, stalled, final);
   return {
     cause: 'unknown',
     node: rank?.node ?? worst?.node,
@@ -41,6 +44,47 @@ export function unknownCause(
     values: {},
     ...familyOf(evidence, told.length > 0 ? told : echoes),
   };
+}
+
+/** What logs say that end before it serves, and in which nothing failed: how far it came, and when. */
+function onTheWay(evidence: Evidence, { stage }: Stall, final: boolean): Finding {
+  const rank = hindmost(evidence);
+  const where = rank?.node ?? 'each node';
+  const limit = engines[evidence.engine].stallSeconds(stage);
+  return {
+    cause: 'unknown',
+    node: rank?.node,
+    rank: rank?.rank,
+    role: rank?.role,
+    stage,
+    final,
+    confidence: 0.3,
+    title: `${endOf(evidence, stage, rank)}; nothing had failed by then`,
+    why: `No line tells of an error. ${reachedIn(evidence).map(reachedWords).join('; ')}.`,
+    quotes: reachedIn(evidence).flatMap(({ log, line }) => markQuote(evidence, log, line)),
+    consequences: [],
+    advice: [
+      `See whether it went on: take the log of ${where} again, or follow it with --follow.`,
+      `If it shows no progress for ${limit} s ${DURING[stage]}, it is stuck; on ${where}: nvidia-smi; free -g; sudo dmesg -T | tail -50`,
+      ...advice(evidence, rank, stage),
+    ],
+    values: {},
+  };
+}
+
+function markQuote({ ranks }: Evidence, log: string, number: number | null): readonly Quote[] {
+  const rank = ranks.find(({ node }) => node === log);
+  const line = rank?.lines.findLast((one) => one.line === number);
+  return rank === undefined || line === undefined ? [] : [quoteOf(rank.node, rank.rank, undefined, line)];
+}
+
+/** "The log of head ends while loading weights, at 85 %" */
+function endOf({ ranks }: Evidence, stage: Stage, rank: RankEvidence | undefined): string {
+  const seen = ranks.filter(({ unseen }) => unseen !== true);
+  const percent = rank?.percent === undefined ? '' : `, at ${Math.round(rank.percent)} %`;
+  return seen.length === 1
+    ? `The log of ${seen[0]?.node} ends ${DURING[stage]}${percent}`
+    : `The logs end ${DURING[stage]}${percent}${rank === undefined ? '' : `, ${rank.node} hindmost`}`;
 }
 
 function whyOf(told: readonly ToldLine[]): string {

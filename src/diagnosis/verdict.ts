@@ -1,7 +1,10 @@
 import type { Evidence } from '../domain/evidence.ts';
 import type { Finding } from '../domain/finding.ts';
+import type { Reached } from '../domain/report.ts';
 import { causeOf } from '../knowledge/causes.ts';
 import { judge } from './diagnose.ts';
+import { endsOnTheWay, reachedIn, reachedWords } from './reached.ts';
+import { scan } from './scan.ts';
 import { startsOf } from './starts.ts';
 
 /** The answer to "what is wrong here", where the logs may also show that nothing is. */
@@ -16,6 +19,8 @@ export type Verdict = {
   readonly finding: Finding | undefined;
   /** What an earlier start failed of that the same logs hold, where the last one is well. */
   readonly earlier?: Finding;
+  /** How far each rank had come, where the logs end before it serves and nothing in them failed. */
+  readonly reached?: readonly Reached[];
 };
 
 /** How sure it is that a service which serves, without a line that speaks against it, has no fault. */
@@ -31,12 +36,20 @@ export function verdictOf(evidence: Evidence): Verdict {
   const starts = startsOf(evidence);
   if (starts === undefined) return verdictOfAll(evidence);
   const last = verdictOfAll(starts.last);
-  if (last.family !== 'M') return verdictOfAll(evidence);
+  if (last.family !== 'M') return withSince(verdictOfAll(evidence), last.reached);
   const before = verdictOf(starts.before);
   const earlier = before.finding ?? before.earlier;
   // What stands before an engine's first words need not be of a start of it.
   const told = earlier !== undefined && (earlier.cause !== 'unknown' || starts.spoke);
   return told ? { ...last, earlier } : last;
+}
+
+/** A failure after which it was started anew, and comes up still. */
+function withSince(verdict: Verdict, reached: Verdict['reached']): Verdict {
+  const { finding } = verdict;
+  if (finding === undefined || reached === undefined) return verdict;
+  const since = `It was started anew since, and nothing has failed yet: ${reached.map(reachedWords).join('; ')}.`;
+  return { ...verdict, finding: { ...finding, consequences: [...finding.consequences, since] } };
 }
 
 function verdictOfAll(evidence: Evidence): Verdict {
@@ -56,6 +69,7 @@ function verdictOfAll(evidence: Evidence): Verdict {
     atFault: placeOf(finding, evidence),
     confidence: finding.confidence,
     finding,
+    ...(!known && endsOnTheWay(evidence, scan(evidence)) ? { reached: reachedIn(evidence) } : {}),
   };
 }
 
