@@ -225,6 +225,8 @@ while :; do
     # The lowest is written down when it has moved, every five seconds at most.
     if [ "$low" != "$said" ] && [ $((t - told)) -ge 500 ]; then record; said=$low told=$t; fi
   fi
+  # A child that was killed for memory takes its rank with it only seconds later, and with another code.
+  killed; [ $((o - o0)) = $kills ] || { kills=$((o - o0)); record; }
   sleep 1
   gone || continue
   # Who ended it, as far as the counters tell: nothing else is proof of a kill for memory.

@@ -138,6 +138,22 @@ describe.concurrent.each(SHELLS)('the guard in %s', (shell) => {
     });
   });
 
+  it('writes down at once that a child was killed for memory, while its rank goes on', async () => {
+    const rig = rigOf(60);
+    const rank = await rig.process(true);
+    rm(rig, rank);
+    mkdirSync(rig.file(`proc/${rank}`));
+    symlinkSync(`/proc/${rank}/stat`, rig.file(`proc/${rank}/stat`));
+    rig.put(`proc/${rank}/cgroup`, '0::/b.scope\n');
+    rig.put('sys/fs/cgroup/b.scope/memory.events', 'low 0\noom 2\noom_kill 2\n');
+    rig.engine(rank);
+    rig.guard(shell);
+    expect(await rig.recorded('guards')).toMatchObject({ oomKills: 0 });
+    rig.put('sys/fs/cgroup/b.scope/memory.events', 'low 0\noom 3\noom_kill 3\n');
+    await until(() => rig.record?.oomKills === 1, 4);
+    expect(runs(rank)).toBe(true);
+  });
+
   it('stops a container by its id, and goes when it is removed', async () => {
     const rig = rigOf(60);
     const rank = await rig.process(false);
