@@ -64,10 +64,10 @@ describe('the log of the dashboard', () => {
       rank,
       lines.map((text) => ({ at: BEGAN + told++, text })),
     );
-  const open = async (query = ''): Promise<Page> => {
+  const open = async (query = '', of = run): Promise<Page> => {
     const token = rig.addresses.write ?? rig.addresses.read;
     const { page } = await openPage(browser, new URL(`/?token=${token}`, rig.addresses.base).href);
-    await page.goto(new URL(`/run/${run}${query}`, rig.addresses.base).href);
+    await page.goto(new URL(`/run/${of}${query}`, rig.addresses.base).href);
     await page.locator('.row').first().waitFor();
     return page;
   };
@@ -103,6 +103,62 @@ describe('the log of the dashboard', () => {
     await page.locator('.log-box').press('Enter');
     await expect.poll(async () => (await texts(page)).includes(shards(4))).toBe(false);
     expect(await seriousFaults(page)).toEqual([]);
+    await page.close();
+  });
+
+  it('keeps the folds that lie open in its address, so that a copied one shows them again', async () => {
+    const page = await open();
+    const opened = (): string | null => new URL(page.url()).searchParams.get('open');
+    await page.getByRole('button', { name: '▸ 2 frames' }).click();
+    await page.getByText('raise ValueError(model)').first().waitFor();
+    await expect.poll(opened).toBe('1-0-149');
+    const copied = new URL(page.url());
+    await page.getByRole('button', { name: '▾ 2 frames' }).click();
+    await page.getByRole('button', { name: '▸ 2 frames' }).waitFor();
+    await expect.poll(opened).toBe(null);
+    await page.close();
+
+    const again = await open(`${copied.search},1-0-61`);
+    // The last one is gone to; the other lies open as well.
+    await again.locator('.row.shown').waitFor();
+    expect(await again.locator('.row.shown .x').textContent()).toBe(shards(0));
+    await again.getByText(shards(4)).first().waitFor();
+    await again.locator('.log-box').evaluate((box) => {
+      box.scrollTop = box.scrollHeight;
+    });
+    await again.getByText('raise ValueError(model)').first().waitFor();
+    expect(new URL(again.url()).search).toBe(`${copied.search},1-0-61`);
+    await again.close();
+
+    const none = await open('?open=1-0-99999');
+    await none.getByText('ValueError: no such model').waitFor();
+    await none.close();
+  });
+
+  it('has the mark of the stage over its lines while they scroll by', async () => {
+    const other = rig.journal.newRun();
+    rig.journal.append(other, started);
+    const [began] = [0, 1].map((rank) => rig.journal.append(other, rankStarted(rank))).slice(-1);
+    const from = Date.parse(began?.at ?? '');
+    while (Date.now() <= from); // within one millisecond nothing is before anything
+    const weights = { type: 'rank-stage', attempt: 1, node: 'spark-0', rank: 0, stage: 'weights' } as const;
+    const moved = rig.journal.append(other, { ...weights, percent: undefined, line: 60 });
+    const lines = (at: number, word: string) =>
+      Array.from({ length: 60 }, (_, of) => ({ at, text: `${stamp}${word} ${words(of)} is ready` }));
+    rig.journal.appendLog(other, 1, 0, [...lines(from, 'module'), ...lines(Date.parse(moved.at), 'layer')]);
+    const page = await open('', other);
+    const mark = page.locator('.log-mark');
+    await page.getByText('layer fj is ready').waitFor();
+    await expect.poll(() => mark.textContent()).toBe('rank 0 weights · rank 1 start');
+    await page.locator('.log-box').evaluate((box) => {
+      box.scrollTop = 19 * 5;
+    });
+    await page.getByText('module f is ready').waitFor();
+    await expect.poll(() => mark.textContent()).toBe('start');
+    const [box, bar] = [await page.locator('.log-box').boundingBox(), await mark.boundingBox()];
+    expect((bar?.y ?? 0) + (bar?.height ?? 0)).toBeLessThanOrEqual((box?.y ?? 0) + 1);
+    expect(await seriousFaults(page)).toEqual([]);
+    await shot(page, '25-log-mark');
     await page.close();
   });
 

@@ -127,10 +127,14 @@ test('an address shows the same again', () => {
     '/run/14',
     '/run/14?at=1732',
     '/run/3?ranks=1&stage=weights&level=error&q=gloo',
+    '/run/3?ranks=0,1&q=a%2Bb%25&open=1-0-61,2-1-1204',
   ]) {
     const [path = '', query = ''] = address.split('?');
     expect(writeAddress(readAddress(path, query))).toBe(address);
   }
   expect(readAddress('/run/../etc', '')).toMatchObject({ run: undefined });
   expect(readAddress('/', 'at=x&ranks=,,')).toMatchObject({ at: undefined, ranks: [] });
+  expect(readAddress('/', 'open=1-0-61,,x,1-2,-1-0-3,01-0-7').open).toEqual(['1-0-61', '1-0-7']);
+  const many = Array.from({ length: 60 }, (_, line) => `1-0-${line}`);
+  expect(readAddress('/', `open=${many.join(',')}`).open).toEqual(many.slice(-50));
 });

@@ -1,3 +1,5 @@
+import { placesOf, placeText } from '../../../domain/log-rows.ts';
+
 /** Where a person is on the page: everything that a copied address must show again. */
 export type Address = {
   readonly view: 'run' | 'runs';
@@ -10,7 +12,12 @@ export type Address = {
   readonly attempt: number | undefined;
   readonly level: 'warning' | 'error' | undefined;
   readonly q: string;
+  /** Folds of the log that lie open, as ATTEMPT-RANK-LINE. */
+  readonly open: readonly string[];
 };
+
+/** Folds that may lie open at once; the first ones close. */
+export const MOST_OPEN = 50;
 
 export const HERE_NOW: Address = {
   view: 'run',
@@ -21,6 +28,7 @@ export const HERE_NOW: Address = {
   attempt: undefined,
   level: undefined,
   q: '',
+  open: [],
 };
 
 /** Reads path and query: `/`, `/runs`, `/run/14?at=1732&ranks=1&stage=weights&q=gloo`. */
@@ -40,6 +48,9 @@ export function readAddress(path: string, query: string): Address {
     attempt: whole(params.get('attempt')),
     level: level === 'warning' || level === 'error' ? level : undefined,
     q: params.get('q') ?? '',
+    open: placesOf(params.get('open') ?? '')
+      .map(placeText)
+      .slice(-MOST_OPEN),
   };
 }
 
@@ -53,7 +64,8 @@ export function writeAddress(address: Address): string {
   if (address.attempt !== undefined) params.set('attempt', String(address.attempt));
   if (address.level !== undefined) params.set('level', address.level);
   if (address.q !== '') params.set('q', address.q);
-  const query = params.toString();
+  if (address.open.length > 0) params.set('open', address.open.join(','));
+  const query = params.toString().replaceAll('%2C', ','); // lists stay readable
   return `${address.run === undefined ? '/' : `/run/${address.run}`}${query === '' ? '' : `?${query}`}`;
 }
 

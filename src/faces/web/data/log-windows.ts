@@ -1,33 +1,35 @@
 import { type LogRow, type LogStrip, type LogWindow, placeText } from '../../../domain/log-rows.ts';
+import { MOST_OPEN } from './address.ts';
 import { getLog, getLogStrip, type RunLog } from './api.ts';
 
 const WINDOW = 500;
 const KEPT = 5000;
 const TAIL = 200;
-/** Folds that may lie open at once; the first ones close. */
-const MOST_OPEN = 50;
 
-/** What is asked of a log, but for the folds that lie open, which this knows. */
+/** What is asked of a log, but for the folds that lie open, which this changes. */
 export type WindowsFilter = Omit<RunLog, 'open'>;
 
 type Sizes = Pick<LogWindow, 'total' | 'lines' | 'warnings' | 'errors'>;
+/** The key of windows that nothing was asked of. */
+export const NEVER = JSON.stringify([undefined, []]);
 const NOTHING: Sizes = { total: 0, lines: 0, warnings: 0, errors: 0 };
 
 /** The pieces of a log that the page holds: windows of 500 rows as they are asked for, 5,000 rows at most. */
 export class LogWindows {
   sizes = NOTHING;
   private filter: WindowsFilter | undefined;
-  private open: readonly string[] = [];
+  /** Folds that lie open, as ATTEMPT-RANK-LINE. */
+  open: readonly string[] = [];
   private readonly rows = new Map<number, LogRow>();
   private readonly asked = new Set<number>();
   /** Answers to what was asked before this moved are of other rows. */
   private generation = 0;
 
-  /** Whether that is another filter than before: then nothing is held any more. */
-  turnTo(filter: WindowsFilter): boolean {
-    if (JSON.stringify(filter) === JSON.stringify(this.filter)) return false;
-    if (filter.run !== this.filter?.run) this.open = [];
+  /** Whether that is another filter than before, or other folds lie open: then nothing is held any more. */
+  turnTo(filter: WindowsFilter, open: readonly string[]): boolean {
+    if (JSON.stringify([filter, open]) === this.key) return false;
     this.filter = filter;
+    this.open = open;
     this.sizes = NOTHING;
     this.rows.clear();
     this.turn();

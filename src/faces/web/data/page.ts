@@ -147,7 +147,10 @@ export class PageStore {
         newest !== undefined &&
         newest !== this.page.live.run
       )
-        await this.open(address);
+        if (this.page.live.run === '')
+          // Folds that lie open are of the run before, where there was one.
+          await this.open(address);
+        else this.refine({ open: [] });
     });
   }
 

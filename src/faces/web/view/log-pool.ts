@@ -1,5 +1,6 @@
+import { type Move, markAt } from '../../../domain/log-marks.ts';
 import { type LogRow, type LogWindow, placeText } from '../../../domain/log-rows.ts';
-import { LogWindows, type WindowsFilter } from '../data/log-windows.ts';
+import { LogWindows, NEVER, type WindowsFilter } from '../data/log-windows.ts';
 import { newRow, type RowLook, writeRow } from './log-row.ts';
 import { LogScroll, ROW } from './log-scroll.ts';
 import { type InView, StripCanvas } from './log-strip.ts';
@@ -27,6 +28,14 @@ export type PoolPlace = {
   readonly box: HTMLElement;
   readonly inner: HTMLElement;
   readonly strip: HTMLCanvasElement;
+  /** Where the stage of the first row in view stands. */
+  readonly mark: HTMLElement;
+};
+
+/** What the pool tells: how it stands, and which folds lie open now. */
+export type PoolEars = {
+  readonly news: (news: PoolNews) => void;
+  readonly opened: (open: readonly string[]) => void;
 };
 
 /** The rows of a log that are in view, written into a fixed pool of elements. The page never holds the log. */
@@ -36,7 +45,9 @@ export class LogPool {
   private readonly strip: StripCanvas;
   private readonly pool: HTMLElement[] = [];
   private readonly windows = new LogWindows();
-  private readonly news: (news: PoolNews) => void;
+  private readonly mark: HTMLElement;
+  private readonly ears: PoolEars;
+  private moves: readonly Move[] = [];
   private following = true;
   private seen = 0;
   private frame = 0;
@@ -51,23 +62,30 @@ export class LogPool {
     flashed: undefined,
   };
 
-  constructor({ box, inner, strip }: PoolPlace, news: (news: PoolNews) => void) {
+  constructor({ box, inner, strip, mark }: PoolPlace, ears: PoolEars) {
     this.inner = inner;
+    this.mark = mark;
     this.scroll = new LogScroll(box, inner);
     this.strip = new StripCanvas(
       strip,
       (pieces) => this.windows.strip(pieces),
       (row) => this.jump(row),
     );
-    this.news = news;
+    this.ears = ears;
     box.addEventListener('scroll', () => this.scrolled(), { passive: true });
   }
 
   /** Another run or another filter: what is shown is asked for anew. */
-  show(filter: WindowsFilter, look: Pick<RowLook, 'started' | 'quoted' | 'raw'>): void {
+  async show(
+    filter: WindowsFilter,
+    open: readonly string[],
+    { moves, ...look }: Pick<RowLook, 'started' | 'quoted' | 'raw'> & { readonly moves: readonly Move[] },
+  ): Promise<void> {
+    this.moves = moves;
     const quotes = look.quoted.size !== this.look.quoted.size;
     this.look = { ...this.look, ...look };
-    if (!this.windows.turnTo(filter)) {
+    const anew = this.windows.key === NEVER;
+    if (!this.windows.turnTo(filter, open)) {
       // What is quoted comes out of its fold.
       if (quotes) void this.windows.reload(this.scroll.first()).then((made) => this.made(made));
       this.later();
@@ -75,11 +93,14 @@ export class LogPool {
     }
     this.select(undefined);
     if (this.wish !== undefined && performance.now() < this.wish.until) {
-      void this.seek(this.wish.place);
+      await this.seek(this.wish.place);
       return;
     }
+    const last = open.at(-1);
+    // Whoever opened a fold and copied the address means what is in it.
+    if (anew && last !== undefined && (await this.seek(last))) return;
     this.following = true;
-    void this.tail();
+    await this.tail();
   }
 
   /** The log grew. Without a filter its end came with the news; under one it is asked for. */
@@ -134,6 +155,7 @@ export class LogPool {
     if (this.selected?.row.fold === undefined) return;
     this.following = false;
     void this.windows.toggle(this.selected.row, this.scroll.first()).then((made) => this.made(made));
+    this.ears.opened(this.windows.open);
   }
 
   /** Goes to the mark or quoted line next to the chosen row, or to the first one in view. */
@@ -173,17 +195,20 @@ export class LogPool {
     this.later();
   }
 
-  private async seek(place: string): Promise<void> {
+  /** Whether it is there under this filter. */
+  private async seek(place: string): Promise<boolean> {
     this.following = false;
     const found = await this.windows.seek(place);
+    this.ears.opened(this.windows.open);
     // Where the filter hides it there is nowhere to go.
-    if (found === undefined || placeText(found.row) !== place) return;
+    if (found === undefined || placeText(found.row) !== place) return false;
     this.scroll.resize(this.windows.sizes.total);
     this.look = { ...this.look, flashed: place };
     this.select(found);
     this.scroll.to(Math.max(0, found.index - Math.floor(this.scroll.visible() / 3)));
     this.tell();
     this.later();
+    return true;
   }
 
   /** The rows are others now. The chosen line may stand elsewhere, or in the row of its fold. */
@@ -254,7 +279,7 @@ export class LogPool {
 
   private tell(): void {
     const { sizes } = this.windows;
-    this.news({
+    this.ears.news({
       ...sizes,
       following: this.following,
       unread: this.following ? 0 : Math.max(0, sizes.lines - this.seen),
@@ -292,6 +317,9 @@ export class LogPool {
       if (row === undefined) missing ??= index;
       writeRow(element, row, this.look);
     }
+    const first = this.windows.row(view.first);
+    // Until its rows are here, what stood there stays.
+    if (first !== undefined) this.mark.textContent = markAt(this.moves, first);
     if (missing !== undefined) void this.fetch(missing);
     this.strip.show(view, `${this.windows.key} ${this.look.quoted.size}`);
   }

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { STAGES } from '../../../domain/finding.ts';
+import { movesOf } from '../../../domain/log-marks.ts';
 import { placeText } from '../../../domain/log-rows.ts';
 import { STAGE_WORDS } from '../../../domain/run-words.ts';
 import { clock, thousands } from '../../../domain/units.ts';
@@ -33,6 +34,7 @@ export function Log({ page, store, aloud }: Props): JSX.Element {
   const box = useRef<HTMLElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
+  const mark = useRef<HTMLParagraphElement>(null);
   const pool = useRef<LogPool | undefined>(undefined);
   const [news, setNews] = useState(NOTHING);
   const [tall, setTall] = useState(false);
@@ -43,8 +45,16 @@ export function Log({ page, store, aloud }: Props): JSX.Element {
   ];
 
   useEffect(() => {
-    if (!box.current || !inner.current || !canvas.current) return undefined;
-    const made = new LogPool({ box: box.current, inner: inner.current, strip: canvas.current }, setNews);
+    if (!box.current || !inner.current || !canvas.current || !mark.current) return undefined;
+    const made = new LogPool(
+      { box: box.current, inner: inner.current, strip: canvas.current, mark: mark.current },
+      {
+        news: setNews,
+        opened: (open) => {
+          if (open.join() !== store.page.address.open.join()) store.refine({ open });
+        },
+      },
+    );
     pool.current = made;
     const reveal = (event: Event): void => {
       if (event instanceof CustomEvent) void made.reveal(placeText(event.detail));
@@ -76,7 +86,7 @@ export function Log({ page, store, aloud }: Props): JSX.Element {
   }, []);
   useEffect(() => {
     if (shown.run === '') return;
-    pool.current?.show(
+    void pool.current?.show(
       {
         run: shown.run,
         ranks: address.ranks,
@@ -85,7 +95,14 @@ export function Log({ page, store, aloud }: Props): JSX.Element {
         level: address.level,
         q: address.q,
       },
-      { started: Date.parse(shown.startedAt ?? '') || 0, quoted: quotesOf(page), raw },
+      // A fold that was opened meanwhile is in the address, and not yet in what was drawn.
+      store.page.address.open,
+      {
+        started: Date.parse(shown.startedAt ?? '') || 0,
+        quoted: quotesOf(page),
+        raw,
+        moves: movesOf(shown, address),
+      },
     );
   }, [shown.run, address, shown.attempts, raw]);
   useEffect(() => {
@@ -176,6 +193,7 @@ export function Log({ page, store, aloud }: Props): JSX.Element {
           tall
         </button>
       </div>
+      <p class="log-mark" ref={mark} />
       <div class="log-frame">
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scroll region takes focus so that keys scroll it */}
         <section class="log-box" ref={box} tabIndex={0} aria-label="Log lines">
