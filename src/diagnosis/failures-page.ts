@@ -1,5 +1,5 @@
 import type { Finding } from '../domain/finding.ts';
-import { type Cause, causes, FAMILIES } from '../knowledge/causes.ts';
+import { type Cause, causes, FAMILIES, furtherCauses } from '../knowledge/causes.ts';
 import { remedies } from '../knowledge/remedies/index.ts';
 import { signatures } from '../knowledge/signatures/index.ts';
 import { evidenceOfTexts } from './offline.ts';
@@ -17,7 +17,7 @@ const PLACES: Readonly<Record<Cause['place'], string>> = {
 };
 
 /**
- * docs/failures.md: every cause with how it looks, why and what ends it, made of the signatures and remedies; `samples`
+ * docs/failures.md: every cause, those beyond the closed list too, with how it looks, why and what ends it, made of the signatures and remedies; `samples`
  * are logs by name, of which the first that shows a cause is its example.
  */
 export function failuresPage(samples: readonly Readonly<Record<string, Uint8Array>>[]): string {
@@ -33,7 +33,7 @@ export function failuresPage(samples: readonly Readonly<Record<string, Uint8Arra
   const families = Object.entries(FAMILIES).map(([letter, name]) =>
     [
       `# ${letter}. ${name}`,
-      ...causes
+      ...[...causes, ...furtherCauses]
         .filter(({ family }) => family === letter)
         .map((cause) => entry(cause, examples.get(cause.slug))),
     ].join('\n\n'),
