@@ -30,7 +30,7 @@ export type FitCheck = {
   readonly errorBytes: number;
 };
 
-/** One change that would do, alone. */
+/** One change that would do, alone unless it says `together`. */
 export type FitChange = {
   readonly change:
     | 'clearing'
@@ -39,7 +39,9 @@ export type FitChange = {
     | 'sequences'
     | 'layout'
     | 'quantization'
-    | 'kvCacheDtype';
+    | 'kvCacheDtype'
+    /** Several at once, where none does alone. */
+    | 'together';
   readonly to: number | string;
   readonly verdict: Verdict;
   readonly why: string;

@@ -111,8 +111,17 @@ function changed(input: FitInput, { change, to }: FitChange): FitInput | undefin
     if (change === 'sequences') return { ...input, sequences: to };
     return { ...input, settings: { ...input.settings, fraction: to } };
   }
+  const pair = /^fraction ([\d.]+), (?:(context|sequences) (\d+)|(.*))$/.exec(to);
+  if (change === 'together' && pair !== null) {
+    const [, fraction, kind, number, layout = ''] = pair;
+    const other = { ...input, settings: { ...input.settings, fraction: Number(fraction) } };
+    if (kind === 'context') return { ...other, context: Number(number) };
+    return kind === 'sequences'
+      ? { ...other, sequences: Number(number) }
+      : changed(other, { change: 'layout', to: layout, verdict: 'fits', why: '' });
+  }
   if (change === 'kvCacheDtype') return { ...input, settings: { ...input.settings, kvCacheDtype: to } };
-  const said = /^(\d+) nodes, tensor (\d+), pipeline (\d+)(?:, expert (\d+))?$/.exec(to);
+  const said = /^(\d+) nodes?, tensor (\d+), pipeline (\d+)(?:, expert (\d+))?$/.exec(to);
   if (change !== 'layout' || said === null) return undefined;
   const [nodes = 1, tensor = 1, pipeline = 1, expert = input.layout.expert] = said
     .slice(1)
@@ -130,7 +139,7 @@ test('each change, made as it is told, has the verdict that it is told with', ()
       for (const change of found.changes) {
         expect(order[change.verdict]).toBeLessThan(order[found.verdict]);
         const other = changed(input, change);
-        if (other === undefined) expect(change.change).toBe('quantization');
+        if (other === undefined) expect(`${change.change} ${change.to}`).toMatch(/quantization/);
         else expect(fitOf(other).verdict, `${change.change} ${change.to}`).toBe(change.verdict);
         made++;
       }

@@ -159,3 +159,27 @@ test('a smaller quantisation keeps what it does not touch', () => {
   const smaller = found.changes.find(({ change }) => change === 'quantization');
   expect(smaller?.to).toMatch(/FP8/);
 });
+
+test('where no change does alone, a fraction that starts and one more beside it do', () => {
+  const asked = { ...spark, available: 100, layout: { nodes: 4, tensor: 4 } };
+  const found = fitting('Qwen3-235B-A22B', asked);
+  expect(found.verdict).toBe('does not fit');
+  expect(found.changes.map(({ change }) => change)).toContain('together');
+  expect(found.changes.map(({ to }) => to)).toContainEqual(
+    expect.stringMatching(
+      /^fraction 0\.8\d, 8 nodes, tensor 4, pipeline 2$|^fraction 0\.8\d, 8 nodes, tensor 8/,
+    ),
+  );
+});
+
+test('a tensor size that does not divide is mended by another share of the same ranks, or by fewer', () => {
+  const layout = (name: string, tensor: number, total = 79.1): unknown =>
+    fitting(name, { total, context: 8192, layout: { tensor } }).changes.find(
+      ({ change }) => change === 'layout',
+    )?.to;
+  // 20 heads.
+  expect(layout('GLM-4.7-Flash', 8)).toBe('1 node, tensor 4, pipeline 2');
+  // Experts of 768 in blocks of 128.
+  expect(layout('Qwen3-30B-A3B-FP8', 4)).toBe('1 node, tensor 4, pipeline 1, expert 4');
+  expect(layout('Qwen3-8B', 7)).toBe('1 node, tensor 1, pipeline 7');
+});

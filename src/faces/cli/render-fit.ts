@@ -24,7 +24,11 @@ export function renderFit({ title, unified, fit }: FitReport, style: Style): str
       ...(fit.changes.length > 0
         ? [
             '',
-            paint.strong('Alone, each of these would do'),
+            paint.strong(
+              fit.changes.every(({ change }) => change === 'together')
+                ? 'None does alone; each of these pairs would do'
+                : 'Alone, each of these would do',
+            ),
             ...fit.changes.flatMap((change) => changeLines(change, style)),
           ]
         : []),

@@ -1,9 +1,9 @@
 import type { FitChange, Verdict } from '../../domain/fit.ts';
 import { gib, thousands } from '../../domain/units.ts';
 import { bytesPer, type Format, LINEAR_KINDS, mainFormat, titleOf } from '../../knowledge/models/scheme.ts';
-import { divisionFaults } from './divides.ts';
 import { evaluate } from './evaluate.ts';
-import type { FitInput } from './input.ts';
+import type { FitInput, FitLayout } from './input.ts';
+import { layoutWords, otherLayouts } from './layouts.ts';
 
 const CONTEXT_STEP = 1024;
 /** Formats in order of size, that a smaller release of a model is usually made in. */
@@ -21,7 +21,7 @@ export function changesFor(input: FitInput): readonly FitChange[] {
   const now = evaluate(input).verdict;
   const better = (verdict: Verdict): boolean =>
     verdict === 'fits' || (verdict === 'may boot' && now === 'does not fit');
-  return [
+  const alone = [
     ...contextChange(input, now),
     ...fractionChange(input, better),
     ...sequencesChange(input, better),
@@ -29,6 +29,34 @@ export function changesFor(input: FitInput): readonly FitChange[] {
     ...layoutChange(input, better),
     ...quantizationChange(input, better),
   ];
+  return alone.length > 0 || now !== 'does not fit' ? alone : withFraction(input, better);
+}
+
+/** Where nothing does alone: the largest fraction that a start lets pass, and one change more beside it. */
+function withFraction(input: FitInput, better: (verdict: Verdict) => boolean): readonly FitChange[] {
+  const now = evaluate(input).numbers.assumed.fraction;
+  const at = (fraction: number): FitInput => ({ ...input, settings: { ...input.settings, fraction } });
+  const starts = (fraction: number): boolean =>
+    evaluate(at(fraction)).checks.every(
+      ({ name, marginBytes, errorBytes }) => name !== 'start' || marginBytes >= errorBytes,
+    );
+  if (input.engine !== 'vllm' || starts(now)) return [];
+  const fraction = Array.from({ length: 90 }, (_, less) => (95 - less) / 100).find(
+    (one) => one < now && starts(one),
+  );
+  if (fraction === undefined) return [];
+  const other = at(fraction);
+  return [
+    ...contextChange(other, 'does not fit'),
+    ...sequencesChange(other, better),
+    ...layoutChange(other, better),
+    ...quantizationChange(other, better),
+  ].map(({ change, to, verdict, why }) => ({
+    change: 'together',
+    to: `fraction ${fraction}, ${change === 'layout' ? to : `${change} ${to}`}`,
+    verdict,
+    why: `a start finds no more than that free, and beside it ${why}`,
+  }));
 }
 
 function contextChange(input: FitInput, now: Verdict): readonly FitChange[] {
@@ -113,41 +141,22 @@ function cacheChange(input: FitInput, better: (verdict: Verdict) => boolean): re
     : [];
 }
 
-/** More ranks of the same kind: the first size that the model's heads and blocks divide by. */
+/** The nearest layout that does: the same ranks shared otherwise, or more nodes. */
 function layoutChange(input: FitInput, better: (verdict: Verdict) => boolean): readonly FitChange[] {
-  const { layout, engine, model } = input;
-  const perNode = Math.max(1, Math.ceil((layout.tensor * layout.pipeline) / layout.nodes));
-  const options = [
-    ...(layout.nodes > 1 && layout.pipeline === 1 && layout.tensor > 1
-      ? [{ ...layout, tensor: perNode, pipeline: layout.nodes, expert: 1 }]
-      : []),
-    ...[2, 3, 4, 6, 8].map((times) => ({
-      ...layout,
-      nodes: layout.nodes * times,
-      tensor: layout.tensor * times,
-    })),
-    ...[2, 3, 4, 8].map((times) => ({
-      ...layout,
-      nodes: layout.nodes * times,
-      pipeline: layout.pipeline * times,
-    })),
-  ];
-  const asked = options
-    .filter(
-      (to) => divisionFaults(to, engine, model.architecture, model.scheme, input.settings.dcp).length === 0,
-    )
-    .map((to) => ({ to, verdict: evaluate({ ...input, layout: to, nodeNames: undefined }).verdict }));
-  const found =
-    asked.find(({ verdict }) => verdict === 'fits') ?? asked.find(({ verdict }) => better(verdict));
+  let found: { readonly to: FitLayout; readonly verdict: Verdict } | undefined;
+  for (const to of otherLayouts(input)) {
+    const { verdict } = evaluate({ ...input, layout: to, nodeNames: undefined });
+    if (found === undefined && better(verdict)) found = { to, verdict };
+    if (verdict !== 'fits') continue;
+    found = { to, verdict };
+    break;
+  }
   if (found === undefined) return [];
-  const { to, verdict } = found;
   return [
     {
       change: 'layout',
-      to:
-        `${to.nodes} nodes, tensor ${to.tensor}, pipeline ${to.pipeline}` +
-        (to.expert === layout.expert ? '' : `, expert ${to.expert}`),
-      verdict,
+      to: layoutWords(found.to, input.layout),
+      verdict: found.verdict,
       why: 'the weights are shared by more ranks, or shared otherwise',
     },
   ];
