@@ -229,7 +229,10 @@ export const inputs = {
       .describe('address to listen on; any but loopback is open to the network')
       .meta({ example: '--port 7071', value: 'ADDR' }),
     port: z.coerce.number().int().min(0).max(65535).default(7070).describe('port; 0 takes a free one'),
-    readOnly: z.boolean().default(false).describe('show everything, change nothing'),
+    readOnly: z
+      .boolean()
+      .default(false)
+      .describe('show everything; change nothing, and ask the model nothing'),
     tlsCert: z.string().optional().describe('certificate for https, PEM').meta({ value: 'FILE' }),
     tlsKey: z.string().optional().describe('its private key, PEM').meta({ value: 'FILE' }),
     open: z
