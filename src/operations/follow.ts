@@ -11,6 +11,7 @@ import type { Service } from '../domain/plan.ts';
 import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { followRank } from '../remote/rank-runner.ts';
+import { FabricLinks, fabricLink } from './fabric-links.ts';
 import { askHealth } from './health.ts';
 import { keepLines } from './keep-lines.ts';
 import type { Recorder } from './recorder.ts';
@@ -42,6 +43,8 @@ export type FollowEnd =
 const QUIET_MILLISECONDS = 5000;
 /** The same after a fatal line whose rank does not end, while others go on to print and none moves on. */
 const STUCK_MILLISECONDS = 30_000;
+/** A link that flaps is back by then; one that stays down ends nothing by itself for minutes (engines' own patience). */
+const DARK_MILLISECONDS = 15_000;
 const NODE_LOST_MILLISECONDS = 60_000;
 /** A question without an answer may come before the end of the rank that failed: so long that is waited for. */
 const UNANSWERED_MILLISECONDS = QUIET_MILLISECONDS + 1000;
@@ -68,6 +71,7 @@ export async function followAttempt(
   const ended = new Map<number, { code: number | undefined; requested: boolean; at: number }>();
   const guards = new Map<number, GuardRecord>();
   const available = new Map<string, number>();
+  const links = new FabricLinks(recorder);
   const lostSince = new Map<string, { since: number; failure: Unreachable }>();
   let lastLineAt = world.clock.now();
   let fatalSeen = 0;
@@ -128,6 +132,8 @@ export async function followAttempt(
     const { now } = seen;
     if (ended.size === input.services.length || stall(seen) !== undefined) return true;
     if ([...ended.values()].some(({ at }) => now - at > QUIET_MILLISECONDS)) return true;
+    const dark = Math.max(links.downSince ?? now, lastLineAt);
+    if (now - dark > DARK_MILLISECONDS) return true;
     const quiet = now - lastLineAt > QUIET_MILLISECONDS;
     const since = fatalAt;
     const stuck =
@@ -162,6 +168,7 @@ export async function followAttempt(
   async function followOne(service: Service): Promise<void> {
     const host = world.hosts.of(service.node);
     const stamped = service.in !== 'process';
+    const link = fabricLink(service, input.before);
     let bytes = 0;
     let carry = '';
     while (!signal.aborted) {
@@ -180,6 +187,14 @@ export async function followAttempt(
           if (availableBytes !== undefined) available.set(service.node, availableBytes);
         },
         guard: (record) => watched(service, record),
+        ...(link === undefined
+          ? {}
+          : {
+              link: {
+                name: link,
+                tell: (up: boolean) => links.hear(service.node, link, up, world.clock.now()),
+              },
+            }),
       }).catch((error: unknown) => {
         if (signal.aborted) return undefined;
         throw error;

@@ -61,6 +61,8 @@ export type FollowOptions = {
   }) => void;
   /** Whenever the rank's guard has put down something new. */
   readonly guard?: (record: GuardRecord) => void;
+  /** An interface of the node that is watched beside the rank, and who is told when it gets or loses its carrier. */
+  readonly link?: { readonly name: string; readonly tell: (up: boolean) => void };
 };
 
 export type Followed =
@@ -75,7 +77,7 @@ export async function followRank(
   host: Host,
   name: string,
   fromByte: number,
-  { signal, lines, beat, guard }: FollowOptions,
+  { signal, lines, beat, guard, link }: FollowOptions,
 ): Promise<Followed> {
   checkName(name);
   let bytes = fromByte;
@@ -89,11 +91,12 @@ export async function followRank(
     if (kind === 'B') beat({ epochSeconds: numberIf(first), availableBytes: bytesOf(second) });
     const record = kind === 'W' ? parseGuard(line.slice(2)) : undefined;
     if (record !== undefined) guard?.(record);
+    if (kind === 'L') link?.tell(first === 'up');
     if (kind === 'X') end = { code: numberIf(first) ?? 255, size: numberIf(second) ?? 0 };
     if (kind === 'G') end = { code: undefined, size: numberIf(first) ?? 0 };
   };
   for (;;) {
-    const ran = await host.stream(script(FOLLOW_SCRIPT, [name, String(bytes + 1)]), {
+    const ran = await host.stream(script(FOLLOW_SCRIPT, [name, String(bytes + 1), link?.name ?? '']), {
       signal,
       stdout: take,
       stderrLine: hear,

@@ -198,8 +198,10 @@ echo stopped
 `;
 
 /**
- * $1 name, $2 first byte. stdout: the log from that byte on, as it grows. stderr: `B <epoch> <MemAvailable kB>` each
- * second, `W <guard.json>` whenever the guard has written something new, at the end `X <code> <bytes of the log>`, or `G <bytes>` when the runner is gone without a word.
+ * $1 name, $2 first byte, $3 an interface or nothing. stdout: the log from that byte on, as it grows. stderr:
+ * `B <epoch> <MemAvailable kB>` each second, `W <guard.json>` whenever the guard has written something new, `L up` or
+ * `L down` at first and whenever the interface has got or lost its carrier (operstate, kernel networking/operstates.rst),
+ * at the end `X <code> <bytes of the log>`, or `G <bytes>` when the runner is gone without a word.
  */
 export const FOLLOW_SCRIPT = String.raw`${RANK_COMMON_SH}
 [ -f "$d/log" ] || { echo "G 0" >&2; exit 0; }
@@ -215,7 +217,12 @@ beat() {
   printf 'B %s %s\n' "$(date +%s.%N)" "$a" >&2
 }
 watched() { g=; { read -r g <"$d/guard.json"; } 2>/dev/null; [ "$g" = "$was" ] || { was=$g; printf 'W %s\n' "$g" >&2; }; }
-n=0 was=
+linked() {
+  l=; { read -r l <"$R/sys/class/net/$3/operstate"; } 2>/dev/null
+  case $l in up) ;; down|lowerlayerdown) l=down;; *) return;; esac
+  [ "$l" = "$link" ] || { link=$l; printf 'L %s\n' "$l" >&2; }
+}
+n=0 was= link=
 while :; do
   if [ -s "$d/exit" ]; then
     read -r c <"$d/exit"
@@ -227,6 +234,7 @@ while :; do
   if [ $n = 0 ]; then
     beat || exit 1
     watched
+    [ -z "$3" ] || linked "$@"
     kill -0 $t 2>/dev/null || exit 1
     if ! alive && ! [ -s "$d/exit" ]; then nap; printf 'G %s\n' "$(size)" >&2; exit 0; fi
   fi

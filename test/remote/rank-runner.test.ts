@@ -214,6 +214,32 @@ describe('the rank runner', () => {
     expect(await again).toMatchObject({ text: 'third\n', end: { kind: 'ended' } });
   });
 
+  it('tells at first, and at each change, whether the interface beside a rank has its carrier', async () => {
+    const net = join(farHost.folder, 'sys/class/net/enp1s0f0np0');
+    mkdirSync(net, { recursive: true });
+    const state = (word: string) => writeFileSync(join(net, 'operstate'), `${word}\n`);
+    state('up');
+    await start(service({ name: 'dark-r0', argv: ['sleep', '98767'], secretEnv: {} }));
+    const told: boolean[] = [];
+    const following = followRank(host, 'dark-r0', 0, {
+      signal: never,
+      lines: () => undefined,
+      beat: () => undefined,
+      link: { name: 'enp1s0f0np0', tell: (up) => told.push(up) },
+    });
+    await until(() => told.length === 1);
+    state('lowerlayerdown');
+    await until(() => told.length === 2);
+    // Nothing is known of a state that the kernel does not know.
+    state('unknown');
+    await new Promise((go) => setTimeout(go, 1500));
+    state('up');
+    await until(() => told.length === 3);
+    expect(told).toEqual([true, false, true]);
+    await stop('dark-r0');
+    expect(await following).toMatchObject({ kind: 'ended' });
+  });
+
   it('says where to go on when the link breaks', async () => {
     const fed = service({
       name: 'cut-r0',
