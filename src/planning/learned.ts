@@ -68,11 +68,19 @@ export function learnedFor(memories: readonly Remembered[], key: Key): readonly 
   ];
 }
 
-/** Each launch once, as it was measured last. */
+/**
+ * Each launch once, as it was measured last; what the run that launched it saw before its ranks were there, a later run
+ * that only follows them does not see, and does not take away.
+ */
 function once(memories: readonly Remembered[]): readonly Remembered[] {
-  const last = new Map(
-    memories.map((one) => [`${one.measured.launch} ${one.measured.node} ${one.measured.rank}`, one]),
-  );
+  const last = new Map<string, Remembered>();
+  for (const one of memories) {
+    const { measured } = one;
+    const key = `${measured.launch} ${measured.node} ${measured.rank}`;
+    const before = last.get(key)?.measured;
+    const availableBytes = measured.availableBytes ?? before?.availableBytes;
+    last.set(key, { ...one, measured: { ...measured, availableBytes } });
+  }
   return [...last.values()].toSorted((a, b) => (a.at < b.at ? -1 : 1));
 }
 

@@ -57,6 +57,12 @@ describe('what was measured before', () => {
     });
   });
 
+  it('keeps what a launch took beside its weights when a later run only follows it', () => {
+    const one = memory('spark-b');
+    const followed = { ...one, run: '99', measured: { ...one.measured, availableBytes: undefined } };
+    expect(bytesOf([one, followed], 'overheadBytes')).toBeCloseTo((115 - 23 - 59.2 - 27.7) * GIB, -3);
+  });
+
   it('is taken from the node itself, else from its peer', () => {
     const peer = memory('spark-a', { weightsBytes: 61 * GIB });
     expect(bytesOf([peer], 'weightsBytes')).toBe(61 * GIB);
