@@ -135,8 +135,12 @@ test('what an earlier run measured goes before the prediction, and is said to', 
   const found = fitting('Qwen3.6-35B-A3B', {
     ...spark,
     settings: { fraction: 0.8 },
-    learned: [{ ...seen, what: 'weightsBytes' }],
+    learned: [
+      { ...seen, what: 'weightsBytes' },
+      { ...seen, what: 'overheadBytes', bytes: 5 * GIB },
+    ],
   });
+  expect(found.rules.find(({ about }) => about === 'overhead')?.rule).toMatch(/measured 3 times/);
   expect(found.ranks[0]?.weightsBytes).toBe(70 * GIB);
   expect(found.rules).toContainEqual({
     about: 'weights',

@@ -39,7 +39,8 @@ export function numbersOf(input: FitInput): Numbers {
   const layers = architecture?.layers.length ?? layout.pipeline;
   const rules: FitRule[] = [];
   const say = (about: string, rule: string, errorBytes: number | null = null): void => {
-    if (!rules.some((other) => other.rule === rule)) rules.push({ about, rule, errorBytes });
+    if (!rules.some((other) => other.about === about && other.rule === rule))
+      rules.push({ about, rule, errorBytes });
   };
   const learned = (what: Measured['what']): Measured | undefined =>
     input.learned?.filter((one) => one.what === what).toSorted((a, b) => b.bytes - a.bytes)[0];
