@@ -358,6 +358,16 @@ test('a holder that takes the plan its margin alone is told to be in its way', (
   expect(consentText(question, style)).toContain('The plan fits only with it.');
 });
 
+test('what was allowed beforehand counts where the question says what would be enough', () => {
+  const { asked, plan, facts } = foldAll(storyUntil(8));
+  if (!asked || !plan) throw new Error('the story asks');
+  for (const step of asked.steps) {
+    const consented = asked.steps.filter((other) => other !== step).map(({ id }) => id);
+    const question = { asked: { ...asked, steps: [step] }, plan, facts, consented };
+    expect(consentText(question, style), step.title).toContain('The plan fits only with it.');
+  }
+});
+
 test('the consent question says who is stopped, how, and what comes back', () => {
   const state = foldAll(storyUntil(8));
   const asked = state.asked ?? expect.fail('asked');

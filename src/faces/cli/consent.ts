@@ -16,6 +16,8 @@ export type Question = {
   readonly asked: Asked;
   readonly plan: Plan | undefined;
   readonly facts: readonly NodeFacts[];
+  /** Ids of steps that were allowed already. */
+  readonly consented?: readonly string[];
 };
 
 export type ConsentAnswer = { readonly allowed: readonly string[]; readonly refused: readonly string[] };
@@ -144,18 +146,23 @@ function named(head: string, { target }: AskedStep, index: number, style: Style)
 
 /** Which choice is enough, as far as the plan's numbers tell. */
 function enough(question: Question): string {
-  const { asked, plan } = question;
+  const { asked, plan, consented = [] } = question;
   if (!plan) return '';
+  // What was allowed beforehand goes too, and is not asked about.
+  const others = plan.phases.flatMap(({ steps }) => steps).filter((step) => consented.includes(step.id));
   const sets = plan.memory.flatMap((node) => {
     const here = asked.steps
       .map((step, index) => ({ number: index + 1, bytes: step.node === node.node ? step.target.bytes : 0 }))
       .filter((step) => step.bytes > 0)
       .sort((a, b) => b.bytes - a.bytes);
     if (here.length === 0) return [];
-    const all = here.reduce((sum, step) => sum + step.bytes, node.canGetBytes);
+    const canGet = others
+      .filter((step) => step.node === node.node)
+      .reduce((sum, step) => sum + (step.target?.bytes ?? 0), node.canGetBytes);
+    const all = here.reduce((sum, step) => sum + step.bytes, canGet);
     // With its error bar it fits, as the plan asks for it; where that is not to be had it may boot by the bare sum.
     const sure = node.sumBytes + node.errorBytes;
-    let missing = (all >= sure ? sure : node.sumBytes) - node.canGetBytes;
+    let missing = (all >= sure ? sure : node.sumBytes) - canGet;
     const chosen = here.filter((step) => {
       if (missing <= 0) return false;
       missing -= step.bytes;

@@ -85,7 +85,7 @@ export function newQuestions(parts: {
         // What may stop somebody's work is answered by who has read the question.
         await discardTyped(parts.input, parts.interrupt);
         return askConsent(
-          { asked, plan: state?.plan, facts: state?.facts ?? [] },
+          { asked, plan: state?.plan, facts: state?.facts ?? [], consented: state?.consented ?? [] },
           { write: parts.write, readLine: (stop) => readLine(parts.input, stop) },
           parts.style(),
           signal,
