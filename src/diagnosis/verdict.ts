@@ -17,31 +17,39 @@ export type Verdict = {
   readonly confidence: number;
   /** Absent where nothing is broken. */
   readonly finding: Finding | undefined;
-  /** What an earlier start failed of that the same logs hold, where the last one is well. */
+  /** What an earlier start failed of that the same logs hold, where the last one is well or failed of another cause. */
   readonly earlier?: Finding;
   /** How far each rank had come, where the logs end before it serves and nothing in them failed. */
   readonly reached?: readonly Reached[];
 };
 
+/** Causes that neither start shows alone. */
+const OF_TWO_STARTS: ReadonlySet<string> = new Set(['head-store-restarted-while-worker-attached']);
 /** How sure it is that a service which serves, without a line that speaks against it, has no fault. */
 const HEALTHY = 0.9;
 /** The same where nothing speaks against it but it does not serve yet. */
 const ON_ITS_WAY = 0.6;
 
 /**
- * Judges finished logs: nothing more will come. Where they hold several starts and the last one is well, it is the last
- * that counts, and what the ones before failed of is told beside it.
+ * Judges finished logs: nothing more will come. Where they hold several starts it is the last that counts, if it is well
+ * or tells itself what it failed of; what the ones before failed of is told beside it.
  */
 export function verdictOf(evidence: Evidence): Verdict {
   const starts = startsOf(evidence);
   if (starts === undefined) return verdictOfAll(evidence);
   const last = verdictOfAll(starts.last);
-  if (last.family !== 'M') return withSince(verdictOfAll(evidence), last.reached);
   const before = verdictOf(starts.before);
   const earlier = before.finding ?? before.earlier;
   // What stands before an engine's first words need not be of a start of it.
   const told = earlier !== undefined && (earlier.cause !== 'unknown' || starts.spoke);
-  return told ? { ...last, earlier } : last;
+  const both = told && earlier.cause !== last.cause ? { ...last, earlier } : last;
+  if (last.family === 'M') return both;
+  const all = verdictOfAll(evidence);
+  if (!starts.spoke || OF_TWO_STARTS.has(all.cause)) return withSince(all, last.reached);
+  const served = starts.last.ranks.some(({ role, stage }) => role === 'head' && stage === 'serving');
+  const nameless = earlier === undefined || earlier.cause === 'unknown';
+  if (last.cause !== 'unknown' || served || (nameless && last.reached === undefined)) return both;
+  return withSince(all, last.reached);
 }
 
 /** A failure after which it was started anew, and comes up still. */

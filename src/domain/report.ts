@@ -185,7 +185,10 @@ export type DiagnosisAnswer = {
   readonly advice: readonly string[];
   readonly remedy: { readonly name: string; readonly title: string; readonly cost: string } | null;
   readonly alternatives: readonly { readonly cause: string; readonly confidence: number }[];
-  /** What stopped it before it served as it does now, oldest first; absent where nothing did, or it does not serve. */
+  /**
+   * What is over, oldest first: what stopped a run before it served, or an earlier start in the same logs. Absent where
+   * nothing did.
+   */
   readonly earlier?: readonly DiagnosisEarlier[];
   /** How far each rank had come; only where the logs end before it serves and nothing in them failed. */
   readonly reached?: readonly Reached[];

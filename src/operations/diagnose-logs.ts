@@ -147,7 +147,7 @@ function reportOf(world: World, logs: readonly OpenLog[], input: LogsInput): Dia
     kind: 'diagnose',
     answer: answerOf(verdict, seen),
     run: '',
-    findings: going ? [] : [verdict.finding ?? verdict.earlier ?? []].flat(),
+    findings: going ? [] : [verdict.finding, verdict.earlier].filter((one) => one !== undefined),
     engine: seen.engine,
     logs: seen.ranks
       .filter(({ unseen }) => unseen !== true)

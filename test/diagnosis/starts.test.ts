@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { evidenceOfTexts } from '../../src/diagnosis/offline.ts';
+import { verdictOf } from '../../src/diagnosis/verdict.ts';
 import { answerTo, readHealthy } from './corpus.ts';
 
 const SAMPLES = new URL('../samples/', import.meta.url);
@@ -68,6 +70,31 @@ describe('a log that holds several starts', () => {
     expect(answerTo({ head: `${failing}${vllmUntil('Loading weights took')}` }).cause).toBe(
       'page-cache-hides-unified-memory',
     );
+  });
+
+  it('is told by its last start where that failed of something else, and the one before beside it', () => {
+    const first = `${vllmUntil('Starting to load model')}\n${OOM}`;
+    const second = `${vllmUntil('Starting to load model')}\nOSError: [Errno 98] Address already in use\n`;
+    expect(answerTo({ head: first + second })).toMatchObject({
+      cause: 'port-already-in-use',
+      earlier: { cause: 'page-cache-hides-unified-memory' },
+    });
+    expect(answerTo({ head: second + first })).toMatchObject({
+      cause: 'page-cache-hides-unified-memory',
+      earlier: { cause: 'port-already-in-use' },
+    });
+    expect(answerTo({ head: first + first }).earlier).toBeUndefined();
+  });
+
+  it('is not told by a failure that is over where the last start ended while it served', () => {
+    const told = { facts: [], launched: [], exits: { head: 137 } };
+    const head = Buffer.from(`${vllmUntil('Starting to load model')}\n${OOM}${GOOD.vllm}`);
+    const said = verdictOf(evidenceOfTexts({ head }, told));
+    expect(said.cause).not.toBe('page-cache-hides-unified-memory');
+    expect(said).toMatchObject({
+      finding: { stage: 'serving' },
+      earlier: { cause: 'page-cache-hides-unified-memory' },
+    });
   });
 
   it('of a pair whose ranks were both started anew', () => {

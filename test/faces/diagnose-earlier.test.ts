@@ -93,21 +93,45 @@ it('an engine that was changed is told as what ended it', () => {
   expect(textOf(report)).toMatch(/^Cured +vllm was taken instead/m);
 });
 
-it('logs of a job that was started anew and serves say so, and what the start before failed of', async () => {
-  const sample = (path: string): string => readFileSync(`test/samples/${path}`, 'utf8');
-  const both = `${sample('captured/cuda-oom-set-device-worker.log')}${sample('healthy/sglang-single/head.log')}`;
+const sample = (path: string): string => readFileSync(`test/samples/${path}`, 'utf8');
+
+/** What `diagnose` says of one log, as JSON and as text. */
+async function said(log: string): Promise<{ readonly answer: unknown; readonly text: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'fl-earlier-'));
-  writeFileSync(join(folder, 'head.log'), both);
-  const argv = ['diagnose', '--log', `head=${join(folder, 'head.log')}`];
-  const answer: unknown = JSON.parse((await run([...argv, '--json'], [diagnoseRun])).stdout);
+  try {
+    writeFileSync(join(folder, 'head.log'), log);
+    const argv = ['diagnose', '--log', `head=${join(folder, 'head.log')}`];
+    const answer: unknown = JSON.parse((await run([...argv, '--json'], [diagnoseRun])).stdout);
+    return { answer, text: (await run(argv, [diagnoseRun])).stdout };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+it('logs of a job that was started anew and serves say so, and what the start before failed of', async () => {
+  const { answer, text } = await said(
+    sample('captured/cuda-oom-set-device-worker.log') + sample('healthy/sglang-single/head.log'),
+  );
   expect(answer).toMatchObject({
     cause: 'no-fault',
     atFault: 'none',
     earlier: [{ cause: 'leftover-process-holds-gpu-memory', atFault: 'head', remedy: null }],
   });
-  const text = (await run(argv, [diagnoseRun])).stdout;
   expect(text).toContain('It serves now; what an earlier start failed of:');
   expect(text).toContain('leftover-process-holds-gpu-memory');
   expect(text).not.toContain('No failure in these logs');
-  rmSync(folder, { recursive: true });
+});
+
+it('logs of a job that failed of one thing and then of another tell the last, and the one before beside it', async () => {
+  const start = sample('healthy/sglang-single/head.log').split('\n').slice(0, 4).join('\n');
+  const { answer, text } = await said(
+    `${start}\n${sample('captured/cuda-oom-set-device-worker.log')}${start}\nERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 30000): address already in use\n`,
+  );
+  expect(answer).toMatchObject({
+    cause: 'port-already-in-use',
+    earlier: [{ cause: 'leftover-process-holds-gpu-memory' }],
+  });
+  expect(text).toMatch(/^\S+ Port 30000 on head is taken/m);
+  expect(text).toMatch(/^Before +another start: Something else holds the GPU memory of head/m);
+  expect(text).not.toContain('It serves now');
 });

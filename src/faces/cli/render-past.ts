@@ -179,8 +179,9 @@ function renderLogFiles(
     `${STAGE_WORDS[log.stage]}${log.percent === undefined ? '' : ` ${Math.round(log.percent)} %`}`,
     log.silentSeconds < 5 ? '' : `last written ${age(log.silentSeconds)} ago`,
   ]);
-  const said = findings.flatMap((finding) => findingLines(finding, '', style));
-  const over = answer.earlier !== undefined;
+  const [first, before] = findings;
+  const said = first === undefined ? [] : findingLines(first, '', style);
+  const over = answer.cause === 'no-fault' && answer.earlier !== undefined;
   const quoted = findings[0]?.quotes[0];
   const source =
     quoted?.log === undefined ? logs.find(({ node }) => node === quoted?.node)?.source : quoted.log;
@@ -189,6 +190,7 @@ function renderLogFiles(
       ...(over ? [`${style.paint.ok(glyphs.done)} It serves now; what an earlier start failed of:`] : []),
       ...(said.length > 0 ? said : [`${glyphs.done} No failure in these logs of ${engine}`]),
       ...labelled('Cure', cureOf(answer.remedy), style),
+      ...labelled('Before', before === undefined ? [] : [`another start: ${before.title}`], style),
       ...(quoted && source ? labelled('More', [`${source} line ${quoted.line}`], style) : []),
       ...table(rows),
     ],

@@ -90,9 +90,16 @@ export const memoryRanOut: Signature = {
 /** Whether the rank was at its graphs, told by the message, the line before or the traceback. */
 function inGraphs(view: View, first: Found): boolean {
   if (first.stage === 'graphs' || /graph failed/i.test(first.message)) return true;
+  // Of graphs that are done only a traceback speaks.
+  const done = first.stage === 'warmup' || first.stage === 'serving';
   return view
     .find(capturing)
-    .some((found) => found.rank === first.rank && Math.abs(found.line.line - first.line.line) < 40);
+    .some(
+      (found) =>
+        found.rank === first.rank &&
+        Math.abs(found.line.line - first.line.line) < 40 &&
+        !(done && found.message.startsWith('Capturing')),
+    );
 }
 
 function foreign(view: View, first: Found): Match | undefined {
