@@ -146,3 +146,11 @@ export type Plan = {
   /** `empty`: all ranks run already; `follow`: they run, and whether they serve is to be seen. */
   readonly state: 'empty' | 'work' | 'blocked';
 };
+
+/** Bytes on a node of what was allowed to be stopped there already: it goes too, and is not asked about again. */
+export function allowedBytes(plan: Plan, consented: readonly string[], node: string): number {
+  return plan.phases
+    .flatMap(({ steps }) => steps)
+    .filter((step) => step.node === node && consented.includes(step.id))
+    .reduce((sum, step) => sum + (step.target?.bytes ?? 0), 0);
+}

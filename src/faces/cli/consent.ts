@@ -1,7 +1,7 @@
 import type { Event } from '../../domain/event.ts';
 import type { NodeFacts } from '../../domain/facts.ts';
 import { valueIf } from '../../domain/facts.ts';
-import type { Plan } from '../../domain/plan.ts';
+import { allowedBytes, type Plan } from '../../domain/plan.ts';
 import { lowerFirst } from '../../domain/run-words.ts';
 import { age, clock, gib, gibNumber, list, plural } from '../../domain/units.ts';
 import { cleanAll } from './clean.ts';
@@ -148,17 +148,13 @@ function named(head: string, { target }: AskedStep, index: number, style: Style)
 function enough(question: Question): string {
   const { asked, plan, consented = [] } = question;
   if (!plan) return '';
-  // What was allowed beforehand goes too, and is not asked about.
-  const others = plan.phases.flatMap(({ steps }) => steps).filter((step) => consented.includes(step.id));
   const sets = plan.memory.flatMap((node) => {
     const here = asked.steps
       .map((step, index) => ({ number: index + 1, bytes: step.node === node.node ? step.target.bytes : 0 }))
       .filter((step) => step.bytes > 0)
       .sort((a, b) => b.bytes - a.bytes);
     if (here.length === 0) return [];
-    const canGet = others
-      .filter((step) => step.node === node.node)
-      .reduce((sum, step) => sum + (step.target?.bytes ?? 0), node.canGetBytes);
+    const canGet = node.canGetBytes + allowedBytes(plan, consented, node.node);
     const all = here.reduce((sum, step) => sum + step.bytes, canGet);
     // With its error bar it fits, as the plan asks for it; where that is not to be had it may boot by the bare sum.
     const sure = node.sumBytes + node.errorBytes;

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Event } from '../../../domain/event.ts';
+import { allowedBytes } from '../../../domain/plan.ts';
 import { age, gib, gibNumber, list, plural, stopwatch } from '../../../domain/units.ts';
 import { answerConsent } from '../data/api.ts';
 import { mayChange, type Page, type PageStore } from '../data/page.ts';
@@ -147,10 +148,11 @@ function Sum({
   readonly page: Page;
   readonly chosen: readonly Step[];
 }): JSX.Element | null {
-  const plan = page.shown.plan?.memory.find((one) => one.node === node);
-  if (!plan) return null;
+  const { plan: whole, consented } = page.shown;
+  const plan = whole?.memory.find((one) => one.node === node);
+  if (!whole || !plan) return null;
   const freed = chosen.filter((step) => step.node === node).reduce((sum, step) => sum + step.target.bytes, 0);
-  const can = plan.canGetBytes + freed;
+  const can = plan.canGetBytes + allowedBytes(whole, consented, node) + freed;
   const least = plan.sumBytes - plan.errorBytes;
   const enough = can >= plan.sumBytes + plan.errorBytes ? 'yes' : can >= least ? 'maybe' : 'no';
   return (
