@@ -128,6 +128,7 @@ async function onCluster(
       unified: input.unified || from.memory.unified,
       totalBytes: input.memory ?? from.memory.totalBytes,
       availableBytes: input.available ?? from.memory.availableBytes,
+      why: from.memory.why,
     },
     context: input.context ?? from.context,
     sequences: input.sequences ?? from.sequences,

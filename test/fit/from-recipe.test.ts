@@ -76,7 +76,12 @@ test('memory that no node tells is unknown, and so is the verdict', () => {
     spark('b', { model, memory: unknown('no /proc') }),
   ];
   const input = fitInputOf({ nodes: sparkNodes, facts, recipe: sparkRecipe(), engine: 'vllm' });
-  expect(input.memory).toEqual({ unified: true, totalBytes: undefined, availableBytes: undefined });
+  expect(input.memory).toMatchObject({
+    unified: true,
+    totalBytes: undefined,
+    availableBytes: undefined,
+    why: 'spark-a: no /proc',
+  });
   expect(fitOf(input).verdict).toBe('unknown');
 });
 
@@ -129,4 +134,33 @@ test('flags of both engines, in either form, the last one as argparse reads it',
     blockSize: 64,
     prefixCaching: false,
   });
+});
+
+test('GPUs that the driver does not tell of are no part of the host’s memory, and a node not reached is not known', () => {
+  const why = 'nvidia-smi gave no answer in 5 s';
+  const driver = { version: known('580.159.03'), flavour: known('open' as const), listed: known(8) };
+  const trouble = { kind: 'hangs' as const, why, remedy: '', seen: [] };
+  const ask = (b: Parameters<typeof spark>[1]) =>
+    fitOf(
+      fitInputOf({
+        nodes: sparkNodes,
+        facts: [spark('a', at(121.69, 115)), spark('b', { ...at(2000, 1900), ...b })],
+        recipe: sparkRecipe({ memory: { fraction: 0.8 } }),
+        engine: 'vllm',
+      }),
+    );
+  expect(ask({ gpus: unknown(why), driver: { ...driver, trouble } })).toMatchObject({
+    verdict: 'unknown',
+    why: `the GPUs of spark-b are not known: ${why}`,
+    startCheck: { passes: null },
+  });
+  // Without any driver what the host has is all there is.
+  expect(ask({ gpus: unknown('nvidia-smi is not installed') }).verdict).not.toBe('unknown');
+  const alone = fitInputOf({
+    nodes: sparkNodes,
+    facts: [spark('a', at(121.69, 115))],
+    recipe: sparkRecipe(),
+    engine: 'sglang',
+  });
+  expect(fitOf(alone)).toMatchObject({ verdict: 'unknown', why: 'spark-b was not reached' });
 });

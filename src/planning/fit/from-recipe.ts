@@ -69,11 +69,7 @@ export function fitInputOf(of: {
   const { context, sequences, settings } = settingsOf(recipe, engine);
   const { tensor, pipeline, data } = recipe.layout;
   const perNode = Math.max(1, Math.ceil((tensor * pipeline * data) / recipe.layout.nodes));
-  const rooms = nodes.map((node) => memoryOf(reachedOf(facts, node.name), perNode));
-  const least = (values: readonly (number | undefined)[]): number | undefined => {
-    const known = values.filter((value) => value !== undefined);
-    return known.length === 0 ? undefined : Math.min(...known);
-  };
+  const rooms = nodes.map((node) => memoryOf(node.name, reachedOf(facts, node.name), perNode));
   return {
     model: describeSeen(nodes, facts, recipe.model) ?? describeModel({ name: recipe.model, config: {} }),
     engine: softwareOf(engine),
@@ -86,9 +82,10 @@ export function fitInputOf(of: {
       data: recipe.layout.data,
     },
     memory: {
-      unified: rooms.some((room) => room?.unified === true),
-      totalBytes: least(rooms.map((room) => room?.total)),
-      availableBytes: least(rooms.map((room) => room?.available)),
+      unified: rooms.some((room) => room.unified),
+      totalBytes: least(rooms.map((room) => room.total)),
+      availableBytes: least(rooms.map((room) => room.available)),
+      why: rooms.find((room) => room.why !== undefined)?.why,
     },
     context,
     sequences,
@@ -98,25 +95,50 @@ export function fitInputOf(of: {
   };
 }
 
+type RoomSeen = {
+  readonly unified: boolean;
+  readonly total: number | undefined;
+  readonly available: number | undefined;
+  readonly why?: string;
+};
+
 /** Of the GPUs that the ranks take, the first ones, as both engines do. */
-function memoryOf(
-  facts: ReachedFacts | undefined,
-  perNode: number,
-):
-  | { readonly unified: boolean; readonly total: number | undefined; readonly available: number | undefined }
-  | undefined {
-  if (facts === undefined) return undefined;
-  const gpus = valueIf(facts.gpus) ?? [];
+function memoryOf(node: string, facts: ReachedFacts | undefined, perNode: number): RoomSeen {
+  const unknown = (why: string): RoomSeen => ({
+    unified: false,
+    total: undefined,
+    available: undefined,
+    why,
+  });
+  if (facts === undefined) return unknown(`${node} was not reached`);
+  const gpus = valueIf(facts.gpus) ?? facts.driver?.trouble?.seen ?? [];
+  // A driver that does not tell of its GPUs may have any kind: a host without a driver has none.
+  if (gpus.length === 0 && !facts.gpus.known && hasDriver(facts))
+    return unknown(`the GPUs of ${node} are not known: ${facts.gpus.why}`);
   if (gpus.length === 0 || gpus.some((gpu) => gpu.unified)) {
-    const memory = valueIf(facts.memory);
-    return { unified: true, total: memory?.totalBytes, available: memory?.availableBytes };
+    if (!facts.memory.known) return { ...unknown(`${node}: ${facts.memory.why}`), unified: true };
+    const { totalBytes, availableBytes } = facts.memory.value;
+    return { unified: true, total: totalBytes, available: availableBytes };
   }
   const used = gpus.toSorted((a, b) => a.index - b.index).slice(0, perNode);
-  const least = (values: readonly (number | undefined)[]): number | undefined =>
-    values.some((value) => value === undefined) ? undefined : Math.min(...values.map((value) => value ?? 0));
+  const total = least(used.map((gpu) => valueIf(gpu.totalBytes)));
   return {
     unified: false,
-    total: least(used.map((gpu) => valueIf(gpu.totalBytes))),
+    total,
     available: least(used.map((gpu) => valueIf(gpu.freeBytes))),
+    ...(total === undefined ? { why: `nvidia-smi tells no memory of the GPUs of ${node}` } : {}),
   };
+}
+
+/** The least of what each has; unknown where one is not known, since that one may have less. */
+function least(values: readonly (number | undefined)[]): number | undefined {
+  return values.some((value) => value === undefined)
+    ? undefined
+    : Math.min(...values.map((value) => value ?? 0));
+}
+
+function hasDriver({ driver }: ReachedFacts): boolean {
+  return (
+    (valueIf(driver?.listed) ?? 0) > 0 || (driver?.trouble !== undefined && driver.trouble.kind !== 'no-tool')
+  );
 }

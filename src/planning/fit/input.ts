@@ -56,6 +56,8 @@ export type FitInput = {
     readonly unified: boolean;
     readonly totalBytes: number | undefined;
     readonly availableBytes: number | undefined;
+    /** Why the total is not known, where a look tells. */
+    readonly why?: string | undefined;
   };
   readonly context: number | undefined;
   readonly sequences: number | undefined;

@@ -69,7 +69,7 @@ export function sglangChecks(input: FitInput, numbers: Numbers): EngineView {
         : results.some(({ numbers: { cache } }) => cache === undefined)
           ? 'config.json does not tell which layers keep a cache'
           : free === undefined
-            ? 'how much memory a GPU has was not said'
+            ? (memory.why ?? 'how much memory a GPU has was not said')
             : undefined,
   };
 }

@@ -69,16 +69,16 @@ export function vllmChecks(input: FitInput, numbers: Numbers): EngineView {
 }
 
 function missingIn(
-  { settings, model }: FitInput,
+  { settings, model, memory }: FitInput,
   results: readonly StageResult[],
   total: number | undefined,
 ): string | undefined {
+  const unsaid = memory.why ?? 'how much memory a GPU has was not said';
   if (model.architecture === undefined) return model.rule;
   if (results.some(({ numbers }) => numbers.cache === undefined))
     return 'config.json does not tell which layers keep a cache';
-  if (total === undefined && settings.availableKvBytes === undefined)
-    return 'how much memory a GPU has was not said';
-  return total === undefined ? 'how much memory a GPU has was not said, only what the cache gets' : undefined;
+  if (total === undefined && settings.availableKvBytes === undefined) return unsaid;
+  return total === undefined ? `${unsaid}, only what the cache gets` : undefined;
 }
 
 /** What the budget leaves for the cache on a stage's ranks. */
