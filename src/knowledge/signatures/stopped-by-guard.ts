@@ -82,10 +82,13 @@ function courseOf({ curve }: GuardRecord): string {
   return `, down from ${gib(most.bytes)} in ${last.second - most.second} s`;
 }
 
+/** What Python says of every process that was not ended by its own program (multiprocessing/resource_tracker.py). */
+const PYTHON_ENDS = /\bresource_tracker\b|^\s*warnings\.warn\(/;
+
 /** What the rank printed last, as the place in its log where it was stopped; nothing where it is silent. */
 export function lastWords(rank: RankEvidence): readonly Found[] {
   // A bar that is drawn anew may leave a prefix alone behind.
-  const line = rank.lines.findLast(({ text }) => messageOf(text).trim() !== '');
+  const line = rank.lines.findLast(({ text }) => messageOf(text).trim() !== '' && !PYTHON_ENDS.test(text));
   if (line === undefined) return [];
   const { rank: number, role, node, stage } = rank;
   return [{ rank: number, role, node, line, message: line.text, stage, groups: {} }];
