@@ -13,7 +13,9 @@ type FindingEvent = Extract<Event, { type: 'finding' }>;
  */
 export function answerOfRun(events: readonly Event[]): DiagnosisAnswer {
   const findings = events.flatMap((event) => (event.type === 'finding' && event.final ? [event] : []));
-  const served = events.reduce(fold, blank).ended?.outcome === 'serving';
+  const { ended, operation } = events.reduce(fold, blank);
+  // What an up finds serving already is left as it is.
+  const served = ended?.outcome === 'serving' || (operation === 'up' && ended?.outcome === 'nothing-to-do');
   const finding = findings.at(-1);
   if (finding === undefined || served)
     return {

@@ -66,6 +66,10 @@ it('a run that does not serve says no word of a cure, and one that served at onc
   const served = reportOf(clean);
   expect(served.answer).toMatchObject({ cause: 'no-fault' });
   expect(textOf(served)).toContain('Run 14 serves; nothing failed in it');
+  const there = clean.flatMap((event) =>
+    event.type === 'run-ended' ? [{ ...event, outcome: 'nothing-to-do' as const }] : [],
+  );
+  expect(reportOf([...clean.slice(0, 1), ...there]).answer).toMatchObject({ cause: 'no-fault' });
 });
 
 it('an engine that was changed is told as what ended it', () => {
