@@ -172,3 +172,16 @@ test('a method of quantisation that is not known here is not taken for none', ()
   );
   expect(size({ quant_method: 'w8a8_int8' })).toBeLessThan(0.62 * size({}));
 });
+
+test('a description without a config is bounded by its files', () => {
+  const file = {
+    name: 'm',
+    weight_format: 'bf16',
+    safetensors_total: { bytes_approx: 20 * GIB, how: 'stated' },
+  };
+  for (const config of [{}, { config: null }, { config: {} }]) {
+    const found = fitting(describeModel(sourcesOf({ ...file, ...config }, 'm')), { total: 79.1 });
+    expect(found).toMatchObject({ verdict: 'unknown', bound: { atMostBytes: 20 * GIB } });
+    expect(found.ranks[0]?.weightsBytes).toBe(null);
+  }
+});

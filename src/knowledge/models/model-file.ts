@@ -7,7 +7,9 @@ import { fieldsOf, type Json } from './fields.ts';
  */
 export function sourcesOf(file: Json, name: string): ModelSources {
   const from = fieldsOf(file);
-  const inner = from.object('config');
+  // A description of a model whose config nobody has may still tell the size of its files.
+  const described = 'safetensors_total' in file || 'weight_format' in file;
+  const inner = from.object('config') ?? (described ? {} : undefined);
   if (inner === undefined) return { name, config: file };
   const stated = from.object('safetensors_total');
   const amounts = stated === undefined ? undefined : fieldsOf(stated);
