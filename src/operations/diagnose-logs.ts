@@ -133,7 +133,10 @@ function serves({ ranks, engine }: Evidence): boolean {
 
 function reportOf(world: World, logs: readonly OpenLog[], input: LogsInput): DiagnoseReport {
   const seen = evidenceOf(world, logs, input);
-  const judged = verdictOf(seen);
+  const first = verdictOf(seen);
+  // Whoever leaves a job that still comes up is told no failure, but how far it came.
+  const going = input.follow && first.cause === 'unknown' && !failed(seen);
+  const judged = going ? verdictOf({ ...seen, finished: true }) : first;
   const textOf = textIn(logs);
   const inFiles = (finding: Finding): Finding => asInFiles(finding, logs, textOf);
   const verdict = {
@@ -141,8 +144,6 @@ function reportOf(world: World, logs: readonly OpenLog[], input: LogsInput): Dia
     finding: judged.finding && inFiles(judged.finding),
     ...(judged.earlier === undefined ? {} : { earlier: inFiles(judged.earlier) }),
   };
-  // Whoever leaves a job that still comes up is told no failure.
-  const going = input.follow && verdict.cause === 'unknown' && !failed(seen);
   return {
     kind: 'diagnose',
     answer: answerOf(verdict, seen),

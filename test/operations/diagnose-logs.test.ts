@@ -132,6 +132,20 @@ describe('diagnose --log', () => {
     });
   });
 
+  it('tells how far a job came that is left while it loads', async () => {
+    const path = put(
+      'head.log',
+      '[2026-11-29 20:03:20] server_args=ServerArgs(model_path="/m", tp_size=1)\n[2026-11-29 20:03:21] Load weight begin. avail mem=114.41 GB\n',
+    );
+    const asked = ask({ log: [`head=${path}`], follow: true });
+    await world.clock.wait(300, new AbortController().signal);
+    stop.abort();
+    expect(await asked).toMatchObject({
+      findings: [],
+      answer: { cause: 'unknown', reached: [{ log: 'head', stage: 'weights', line: 2 }] },
+    });
+  });
+
   it('answers to logs of no engine, and to none that it knows', async () => {
     expect((await ask({ log: [put('plain.log', 'hello\n')] })).answer).toMatchObject({
       cause: 'unknown',
