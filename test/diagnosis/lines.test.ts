@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { causes } from '../../src/knowledge/causes.ts';
 import { SGLANG_FLAGS } from '../../src/knowledge/engines/sglang-flags.ts';
 import { VLLM_FLAGS } from '../../src/knowledge/engines/vllm-flags.ts';
-import { hasFlag } from '../../src/knowledge/signatures/engine-flags.ts';
+import { hasFlag } from '../../src/knowledge/signatures/command/engine-flags.ts';
 import { answerTo } from './corpus.ts';
 
 const FOLDER = new URL('../samples/lines/', import.meta.url);

@@ -22,6 +22,8 @@ import { tellRemedy } from './tell-remedy.ts';
 
 /** How far back the kernel's log is read where no look came before. */
 const SINCE_SECONDS = 3600;
+/** No other engine, and no edit of the recipe, brings back a host, a cable or a card. */
+const BROKEN: ReadonlySet<string> = new Set(['host-unreachable', 'fabric-link-down', 'gpu-hardware-fault']);
 /** The kernel's clock is read by the second. */
 const MARGIN_SECONDS = 2;
 
@@ -46,8 +48,7 @@ export async function cure(
   await stopAttempt(up, attempt, services, `${one ? 'one rank ended' : finding.title}, so all are stopped`);
   await awaitMemory(world, recorder, memoryTargets(services, evidence.before, after));
 
-  // No other engine, and no edit of the recipe, brings a host back.
-  if (finding.cause === 'host-unreachable')
+  if (BROKEN.has(finding.cause))
     return ended(notServing(sentences(sentences(finding.title, finding.why), finding.advice[0])));
   const progress = takeBack(up, failed, finding.cause);
   const recipe = recipeNow(up, progress);
