@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { isObject } from '../../src/domain/json.ts';
 import { describeModel } from '../../src/knowledge/models/describe.ts';
 import { parametersOf } from '../../src/knowledge/models/parameters.ts';
 import { architectureOf } from '../../src/knowledge/models/read-architecture.ts';
@@ -7,7 +8,7 @@ import { cacheTypeOf } from '../../src/planning/fit/cache-type.ts';
 import { assume } from '../../src/planning/fit/defaults.ts';
 import { groupCounts, pagesOf } from '../../src/planning/fit/vllm-groups.ts';
 import { vllmPool } from '../../src/planning/fit/vllm-pool.ts';
-import { fitting, GIB, inputFor, model, rank, weights } from './ask.ts';
+import { fitting, GIB, inputFor, model, modelFile, rank, weights } from './ask.ts';
 
 const full = (layers: number, tokenBytes: number): CacheKind => ({
   name: 'full',
@@ -321,4 +322,26 @@ test('tensors of a type that is not known here are counted, and its cache is not
     why: expect.stringContaining('"brand_new" is not known here'),
   });
   expect(found.ranks[0]).toMatchObject({ weightsBytes: 3 * GIB, kvBytesPerToken: null });
+});
+
+test('layers of a kind that is not known here leave the model unknown, and a type not known widens the bar', () => {
+  const plain = modelFile('Qwen3-8B')['config'];
+  if (!isObject(plain)) throw new Error('no config');
+  const of = (more: object) => {
+    const known = describeModel({
+      name: 'm',
+      config: { ...plain, ...more },
+      total: { bytes: 16.4e9, from: 'files' },
+    });
+    return fitting(known, { total: 79.1, context: 32_768 });
+  };
+  const mixed = Array.from({ length: 36 }, (_, layer) => (layer % 2 === 0 ? 'conv' : 'full_attention'));
+  expect(of({ layer_types: mixed })).toMatchObject({ verdict: 'unknown', bound: { atMostBytes: 16.4e9 } });
+  expect(of({ model_type: 'novel', attn_type_list: [0, 1] }).verdict).toBe('unknown');
+  const novel = of({ model_type: 'novel' });
+  expect(novel.verdict).toBe('fits');
+  expect(novel.rules.find(({ rule }) => rule.includes('"novel" is not known'))?.errorBytes).toBeCloseTo(
+    0.5 * 32_768 * 147_456,
+    -6,
+  );
 });

@@ -1,11 +1,15 @@
 import type { Layer } from './architecture.ts';
 import { type Fields, fieldsOf } from './fields.ts';
 
-/** What every layer is, by whichever of the publishers' ways the config says it. */
-export function layersOf(from: Fields, count: number): readonly Layer[] {
+/** Words for layers that keep keys and values of all tokens. */
+const FULL = /full|global|dense|sparse|^(?:self_)?att(?:entio)?n$/;
+
+/** What every layer is, by whichever of the publishers' ways the config says it; undefined for a kind not known here. */
+export function layersOf(from: Fields, count: number): readonly Layer[] | undefined {
   const pattern = from.text('hybrid_override_pattern');
   if (pattern !== undefined) return nemotronLayers(pattern, count);
   const mixers = mixersOf(from, count);
+  if (mixers === undefined) return undefined;
   const feeds = feedsOf(from, count);
   return Array.from({ length: count }, (_, index) => ({
     mixer: mixers[index] ?? 'full',
@@ -29,15 +33,17 @@ export function nemotronLayers(pattern: string, count: number): readonly Layer[]
   });
 }
 
-function mixersOf(from: Fields, count: number): readonly Layer['mixer'][] {
+function mixersOf(from: Fields, count: number): readonly Layer['mixer'][] | undefined {
   const types = from.list('layer_types');
   if (types?.length === count) {
-    return types.map((type) => {
+    const mixers = types.flatMap((type): readonly Layer['mixer'][] => {
       const name = String(type);
-      if (/sliding|local|chunked/.test(name)) return 'sliding';
-      if (/linear|kda|delta|recurrent/.test(name)) return 'linear';
-      return /mamba|ssm/.test(name) ? 'mamba' : 'full';
+      if (/sliding|local|chunked/.test(name)) return ['sliding'];
+      if (/linear|kda|delta|recurrent/.test(name)) return ['linear'];
+      if (/mamba|ssm/.test(name)) return ['mamba'];
+      return FULL.test(name) ? ['full'] : [];
     });
+    return mixers.length === count ? mixers : undefined;
   }
   const own = from.object('linear_attn_config');
   if (own !== undefined) {

@@ -40,6 +40,9 @@ export function architectureOf(config: Json): Architecture | undefined {
   };
   const partial = from.number('partial_rotary_factor') ?? ropeNumber(from, 'partial_rotary_factor');
   const layers = layersOf(from, count);
+  if (layers === undefined) return undefined;
+  // Sizes alone would not tell: attention is a small part of a mixture, and all of what a request keeps.
+  if (!FAMILIAR.test(type) && mixesOtherwise(text, layers)) return undefined;
   const global = {
     ...full,
     kvHeads: from.number('num_global_key_value_heads') || full.kvHeads,
@@ -74,6 +77,18 @@ export function architectureOf(config: Json): Architecture | undefined {
     valueBytes:
       (from.text('dtype', 'torch_dtype') ?? outer.text('dtype', 'torch_dtype')) === 'float32' ? 4 : 2,
   };
+}
+
+/** Names of figures that tell of layers which are no usual attention. */
+const OTHER_MIXERS =
+  /mamba|ssm|rwkv|lightning|attn_type|attn_layer|layer_group|layers?_block|block_types?$|hybrid|recurrent|retention|delta|linear_att|conv_|full_att|cross_att|lru_|encoder_layers/i;
+
+/** Whether a config of a type not known here speaks of such layers, and none of them was read. */
+function mixesOtherwise(text: Json, layers: readonly Layer[]): boolean {
+  return (
+    Object.entries(text).some(([key, value]) => OTHER_MIXERS.test(key) && Boolean(value)) &&
+    !layers.some(({ mixer }) => mixer === 'linear' || mixer === 'mamba')
+  );
 }
 
 /** A figure up to the most that can be; more of it is no figure, and counts as none. */

@@ -10,6 +10,8 @@ import { type Stage, stagesOf } from './stages.ts';
 import { rankWeights } from './weights.ts';
 
 const GIB = 2 ** 30;
+/** By this share a request of a model of a type that is not known here may take more than it seems. */
+const STRANGE_CACHE = 0.5;
 
 /** The numbers of one pipeline stage, whose ranks are alike. Undefined where the model is not known. */
 export type StageNumbers = {
@@ -79,9 +81,16 @@ export function numbersOf(input: FitInput): Numbers {
     0,
     ...stages.map(({ cache }) => (cache === undefined ? 0 : requestBytes(input, cache, assumed, draft))),
   );
+  const strange = architecture === undefined || architecture.familiar ? 0 : STRANGE_CACHE;
   say('cache', type.rule, type.error * request);
+  if (strange > 0)
+    say(
+      'cache',
+      `the model type "${architecture?.type}" is not known here; its cache is taken to be a usual transformer's`,
+      strange * request,
+    );
   if (draft.rule !== undefined) say('speculation', draft.rule, draft.errorBytes);
-  return { stages, assumed, draft, cacheError: type.error, rules };
+  return { stages, assumed, draft, cacheError: Math.max(type.error, strange), rules };
 }
 
 function measuredOverhead(predicted: Overhead, seen: Measured | undefined): Overhead {
