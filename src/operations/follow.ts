@@ -6,12 +6,12 @@ import type { Unreachable } from '../domain/command.ts';
 import type { Evidence, LogLine } from '../domain/evidence.ts';
 import type { NodeFacts } from '../domain/facts.ts';
 import type { Stage } from '../domain/finding.ts';
-import type { GuardRecord } from '../domain/guard.ts';
 import type { Service } from '../domain/plan.ts';
 import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { followRank } from '../remote/rank-runner.ts';
 import { FabricLinks, fabricLink } from './fabric-links.ts';
+import { FollowedGuards } from './followed-guards.ts';
 import { askHealth } from './health.ts';
 import { keepLines } from './keep-lines.ts';
 import type { Recorder } from './recorder.ts';
@@ -44,7 +44,7 @@ const QUIET_MILLISECONDS = 5000;
 /** The same after a fatal line whose rank does not end, while others go on to print and none moves on. */
 const STUCK_MILLISECONDS = 30_000;
 /** A link that flaps is back by then; one that stays down ends nothing by itself for minutes (engines' own patience). */
-const DARK_MILLISECONDS = 15_000;
+const DARK_MILLISECONDS = 20_000;
 const NODE_LOST_MILLISECONDS = 60_000;
 /** A question without an answer may come before the end of the rank that failed: so long that is waited for. */
 const UNANSWERED_MILLISECONDS = QUIET_MILLISECONDS + 1000;
@@ -69,8 +69,7 @@ export async function followAttempt(
   );
   const lines = new Map<number, LogLine[]>(input.services.map((service) => [service.rank, []]));
   const ended = new Map<number, { code: number | undefined; requested: boolean; at: number }>();
-  const guards = new Map<number, GuardRecord>();
-  const available = new Map<string, number>();
+  const guards = new FollowedGuards(recorder, input.attempt);
   const links = new FabricLinks(recorder);
   const lostSince = new Map<string, { since: number; failure: Unreachable }>();
   let lastLineAt = world.clock.now();
@@ -90,7 +89,7 @@ export async function followAttempt(
       lines: lines.get(service.rank) ?? [],
       ...tracker.of(service.rank),
       ended: ended.get(service.rank),
-      guard: guards.get(service.rank),
+      guard: guards.of(service.rank),
     })),
     before: input.before,
     after: [],
@@ -114,7 +113,7 @@ export async function followAttempt(
       } else if (await serves(seen)) {
         const proof = await input.verify();
         if (proof.kind === 'proved') {
-          tellGuards();
+          guards.tell(input.services);
           tellBehind();
           return { kind: 'serving', evidence: evidence(), proof };
         }
@@ -132,7 +131,8 @@ export async function followAttempt(
     const { now } = seen;
     if (ended.size === input.services.length || stall(seen) !== undefined) return true;
     if ([...ended.values()].some(({ at }) => now - at > QUIET_MILLISECONDS)) return true;
-    const dark = Math.max(links.downSince ?? now, lastLineAt);
+    // Ranks that try to connect again and again print, and do not move on.
+    const dark = Math.max(links.downSince ?? now, ...seen.ranks.map(({ movedAt }) => movedAt));
     if (now - dark > DARK_MILLISECONDS) return true;
     const quiet = now - lastLineAt > QUIET_MILLISECONDS;
     const since = fatalAt;
@@ -184,9 +184,9 @@ export async function followAttempt(
         beat: ({ availableBytes }) => {
           lostSince.delete(service.node);
           world.live({ kind: 'beat', node: service.node, availableBytes });
-          if (availableBytes !== undefined) available.set(service.node, availableBytes);
+          guards.available(service.node, availableBytes);
         },
-        guard: (record) => watched(service, record),
+        guard: (record) => guards.hear(service, record),
         ...(link === undefined
           ? {}
           : {
@@ -228,27 +228,6 @@ export async function followAttempt(
         requested: false,
       });
       return;
-    }
-  }
-
-  /** A guard's lowest figure moves often; told is what it can do and what it did. */
-  function watched({ node, rank }: Service, guard: GuardRecord): void {
-    const before = guards.get(rank);
-    guards.set(rank, guard);
-    if (before?.state === guard.state) return;
-    recorder.emit({ type: 'guard', attempt: input.attempt, node, rank, guard });
-  }
-
-  /** Once it serves: how low memory was on the way, and what is left. */
-  function tellGuards(): void {
-    for (const { node, rank } of input.services) {
-      const guard = guards.get(rank);
-      if (guard === undefined) continue;
-      const availableBytes = available.get(node);
-      // What the guard has written down may be seconds old.
-      const lowestBytes = Math.min(guard.lowestBytes, availableBytes ?? guard.lowestBytes);
-      const told = { ...guard, lowestBytes, ...(availableBytes === undefined ? {} : { availableBytes }) };
-      recorder.emit({ type: 'guard', attempt: input.attempt, node, rank, guard: told });
     }
   }
 

@@ -8,7 +8,7 @@ import { newRecorder } from '../../src/operations/recorder.ts';
 import type { Verified } from '../../src/operations/verify.ts';
 import type { Clock, World } from '../../src/operations/world.ts';
 import type { Host, StreamOptions } from '../../src/remote/host.ts';
-import { sparkRecipe } from '../pretend/facts.ts';
+import { spark, sparkRecipe } from '../pretend/facts.ts';
 import { pretendWorld } from '../pretend/pretend-world.ts';
 
 /** A clock that goes on when somebody waits, and wakes those who listen. */
@@ -32,6 +32,8 @@ type Rank = {
   readonly ends?: number;
   /** Its host is lost: what one connection after the other meets, the last one for ever. */
   readonly lost?: readonly UnreachableWhy[];
+  /** Seconds after which its fabric link is down, and, where it comes back, up again. */
+  readonly dark?: readonly [number, number?];
 };
 
 /** A server that says 200 to whatever is asked. */
@@ -70,6 +72,12 @@ function hostOf(node: string, rank: Rank, clock: PretendClock): Host {
         const failure = { kind: 'unreachable', why, sentence: why, remedy: '', text: '' } as const;
         return { kind: 'lost', failure };
       }
+      const began = clock.now();
+      const changes = (rank.dark ?? []).map((second, at) => ({ second, word: at === 0 ? 'down' : 'up' }));
+      clock.ticks.push((now) => {
+        while (changes[0] !== undefined && now - began >= (changes[0].second ?? 0) * 1000)
+          stderrLine(`L ${changes.shift()?.word}`);
+      });
       let next = clock.now();
       clock.ticks.push((now) => {
         if (rank.everySeconds === undefined || signal.aborted || now < next) return;
@@ -99,6 +107,7 @@ function serviceOf(rank: number, node: string): Service {
     edits: [],
     healthPort: 30000,
     servedName: 'qwen',
+    address: rank === 0 ? '192.168.200.12' : '192.168.200.13',
   };
 }
 
@@ -127,7 +136,7 @@ async function followed(head: Rank, worker: Rank, proof?: Verified) {
       engine: 'sglang',
       recipe: sparkRecipe(),
       services: [serviceOf(1, 'spark-b'), serviceOf(0, 'spark-a')],
-      before: [],
+      before: [spark('a'), spark('b')],
       verify: async () => {
         if (proof !== undefined) return proof;
         throw new Error('none of these ranks serves');
@@ -165,6 +174,20 @@ it('a fatal line whose rank does not end is waited out for half a minute', async
   );
   expect(kind).toBe('failed');
   expect(seconds).toBeLessThan(40);
+});
+
+it('an attempt is over when a fabric link stays down while no rank moves on, and not when it comes back', async () => {
+  const dark = await followed({ lines: [BEGIN, RETRY], everySeconds: 2 }, { lines: [BEGIN], dark: [20] });
+  expect(dark.kind).toBe('failed');
+  expect(dark.seconds).toBeGreaterThan(39);
+  expect(dark.seconds).toBeLessThan(42);
+  expect(dark.told).toContainEqual(
+    expect.objectContaining({ type: 'note', text: expect.stringContaining('The fabric link of spark-b (') }),
+  );
+  const flaps = await followed({ lines: [BEGIN] }, { lines: [BEGIN], dark: [20, 30] });
+  expect(flaps.seconds).toBeGreaterThan(119);
+});
+  expect(prints.seconds).toBeGreaterThan(119);
 });
 
 it('a host that stays lost is told by what those met who tried it anew, not by the connection that broke', async () => {
