@@ -152,3 +152,15 @@ test('a block for further tokens that repeats the table and the head takes those
   expect(modelAt(again, undefined).fileBytes).toBe(TOTAL + 256_000);
   expect(fitting(modelAt(again, undefined), mtp).ranks[0]?.weightsBytes).toBe(before);
 });
+
+test('of tensors without a config all layers are counted, and their cache is not guessed', () => {
+  const bare = join(root, 'bare');
+  writeSmallModel(bare);
+  rmSync(join(bare, 'config.json'));
+  const found = fitting(modelAt(bare, undefined), { engine: 'vllm', total: 24 });
+  expect(found.verdict).toBe('unknown');
+  // All but the block for further tokens.
+  expect(found.ranks[0]).toMatchObject({ weightsBytes: TOTAL - 8192, kvBytesPerToken: null });
+  const halves = fitting(modelAt(bare, undefined), { engine: 'vllm', layout: { pipeline: 2 } }).ranks;
+  expect(halves.reduce((sum, { weightsBytes }) => sum + (weightsBytes ?? 0), 0)).toBe(TOTAL - 8192);
+});

@@ -1,4 +1,5 @@
 import type { FitRule } from '../../domain/fit.ts';
+import type { WeightGroup } from '../../knowledge/models/weight-group.ts';
 import { type Cache, cacheOf } from './cache-kinds.ts';
 import { cacheTypeOf } from './cache-type.ts';
 import { type Assumed, assume } from './defaults.ts';
@@ -38,7 +39,8 @@ export function numbersOf(input: FitInput): Numbers {
   const assumed = assume(input);
   const draft = draftOf(settings, engine, architecture);
   const type = cacheTypeOf(settings.kvCacheDtype, engine, model);
-  const layers = architecture?.layers.length ?? layout.pipeline;
+  // Of a model that is not known the tensors still tell how many layers they are of.
+  const layers = architecture?.layers.length ?? Math.max(layout.pipeline, layersIn(model.groups));
   const rules: FitRule[] = [];
   const say = (about: string, rule: string, errorBytes: number | null = null): void => {
     if (!rules.some((other) => other.about === about && other.rule === rule))
@@ -91,6 +93,13 @@ export function numbersOf(input: FitInput): Numbers {
     );
   if (draft.rule !== undefined) say('speculation', draft.rule, draft.errorBytes);
   return { stages, assumed, draft, cacheError: Math.max(type.error, strange), rules };
+}
+
+function layersIn(groups: readonly WeightGroup[]): number {
+  return groups.reduce(
+    (most, { place }) => (typeof place === 'number' ? Math.max(most, place + 1) : most),
+    0,
+  );
 }
 
 function measuredOverhead(predicted: Overhead, seen: Measured | undefined): Overhead {
