@@ -187,3 +187,11 @@ test('a tensor size that does not divide is mended by another share of the same 
   expect(layout('Qwen3-30B-A3B-FP8', 4)).toBe('1 node, tensor 4, pipeline 1, expert 4');
   expect(layout('Qwen3-8B', 7)).toBe('1 node, tensor 1, pipeline 7');
 });
+
+test('what is offloaded to the host leaves a card, and stays on unified memory', () => {
+  const peak = (unified: boolean, cpuOffloadBytes: number): number =>
+    fitting('Qwen3-8B', { unified, total: 121.69, settings: { kvCacheBytes: 4 * GIB, cpuOffloadBytes } })
+      .ranks[0]?.peakBytes ?? 0;
+  expect(peak(false, 0) - peak(false, 4 * GIB)).toBe(4 * GIB);
+  expect(peak(true, 4 * GIB)).toBe(peak(true, 0));
+});

@@ -88,9 +88,9 @@ function roomOf(
   { settings, memory }: FitInput,
 ): number | undefined {
   if (budget === undefined || stage.weightsBytes === undefined) return undefined;
-  // Weights offloaded to the CPU's memory are none of the budget; on unified memory it is the same memory.
-  const offloaded = memory.unified ? 0 : Math.min(settings.cpuOffloadBytes ?? 0, stage.weightsBytes);
-  return budget - (stage.weightsBytes - offloaded) - stage.overhead.bytes;
+  return (
+    budget - (stage.weightsBytes - offloaded(stage.weightsBytes, settings, memory)) - stage.overhead.bytes
+  );
 }
 
 function poolOf(
@@ -159,12 +159,17 @@ function cacheWords(kvBytes: number, requestBytes: number, later: number, contex
     : `weights and overhead take ${(-kvBytes / GIB).toFixed(1)} GiB more than the budget, which leaves no cache for ${request}`;
 }
 
+/** Weights offloaded to the CPU's memory are none of the budget; on unified memory it is the same memory. */
+function offloaded(weightsBytes: number, settings: FitInput['settings'], memory: FitInput['memory']): number {
+  return memory.unified ? 0 : Math.min(settings.cpuOffloadBytes ?? 0, weightsBytes);
+}
+
 function peakOf(
   stage: StageNumbers,
   kvBytes: number | undefined,
-  { settings }: FitInput,
+  { settings, memory }: FitInput,
 ): number | undefined {
   if (stage.weightsBytes === undefined) return undefined;
-  const offloaded = Math.min(settings.cpuOffloadBytes ?? 0, stage.weightsBytes);
-  return stage.weightsBytes - offloaded + stage.overhead.bytes + Math.max(0, kvBytes ?? 0);
+  const gone = offloaded(stage.weightsBytes, settings, memory);
+  return stage.weightsBytes - gone + stage.overhead.bytes + Math.max(0, kvBytes ?? 0);
 }
