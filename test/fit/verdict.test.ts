@@ -194,4 +194,8 @@ test('what is offloaded to the host leaves a card, and stays on unified memory',
       .ranks[0]?.peakBytes ?? 0;
   expect(peak(false, 0) - peak(false, 4 * GIB)).toBe(4 * GIB);
   expect(peak(true, 4 * GIB)).toBe(peak(true, 0));
+  const pool = (cpuOffloadBytes: number): number =>
+    fitting('Qwen3-8B', { engine: 'sglang', total: 24, settings: { cpuOffloadBytes } }).ranks[0]
+      ?.poolTokens ?? 0;
+  expect(pool(4 * GIB) - pool(0)).toBeCloseTo((4 * GIB) / 147_456, -1);
 });

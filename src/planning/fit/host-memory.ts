@@ -31,6 +31,11 @@ export function fractionBytes(total: number, fraction: number): number {
   return Math.ceil(total * fraction);
 }
 
+/** Weights less what is offloaded to the CPU's memory, which on unified memory is the same memory. */
+export function onGpu(weightsBytes: number, { settings, memory }: FitInput): number {
+  return memory.unified ? weightsBytes : Math.max(0, weightsBytes - (settings.cpuOffloadBytes ?? 0));
+}
+
 /** What is free before the load, as it was given or as a clean host has it. */
 export function freeAtBoot(
   input: FitInput,
@@ -59,7 +64,7 @@ export function hostChecks(
   const free = freeAtBoot(input, assumed);
   if (total === undefined || free === undefined) return [];
   const checks: FitCheck[] = [];
-  const weights = Math.max(0, ...stages.map(({ weightsBytes }) => weightsBytes ?? 0));
+  const weights = Math.max(0, ...stages.map(({ weightsBytes }) => onGpu(weightsBytes ?? 0, input)));
   if (memory.unified) {
     const host = model.architecture?.compressed === undefined ? HOST : HOST_COMPRESSED;
     const beside = settings.swapBytes ?? 0;

@@ -1,6 +1,6 @@
 import type { FitCheck } from '../../domain/fit.ts';
 import type { EngineView, StageResult } from './evaluate.ts';
-import { freeAtBoot, hostChecks, perRank } from './host-memory.ts';
+import { freeAtBoot, hostChecks, onGpu, perRank } from './host-memory.ts';
 import type { FitInput } from './input.ts';
 import type { Numbers, StageNumbers } from './rank-numbers.ts';
 import { sglangPool } from './sglang-pool.ts';
@@ -51,7 +51,7 @@ export function sglangChecks(input: FitInput, numbers: Numbers): EngineView {
       });
     checks.push(...hostChecks({ ...input, settings: { ...settings, eager: true } }, numbers, results));
   }
-  const weights = Math.max(0, ...stages.map(({ weightsBytes }) => weightsBytes ?? 0));
+  const weights = Math.max(0, ...stages.map(({ weightsBytes }) => onGpu(weightsBytes ?? 0, input)));
   return {
     checks,
     stages: results.map(({ restBytes: _, ...result }) => ({
@@ -86,7 +86,7 @@ function resultOf(
   const predicted =
     free === undefined || kept === undefined || stage.weightsBytes === undefined
       ? undefined
-      : free - stage.weightsBytes - kept - (sees ? 0.1 * GIB : 0);
+      : free - onGpu(stage.weightsBytes, input) - kept - (sees ? 0.1 * GIB : 0);
   const restBytes = settings.availableKvBytes ?? predicted;
   // A pool of a given size takes no more than is left, and is refused where nothing is.
   const kvBytes =
@@ -111,7 +111,7 @@ function resultOf(
     peakBytes:
       stage.weightsBytes === undefined
         ? undefined
-        : stage.weightsBytes + Math.max(0, kvBytes ?? 0) + stage.overhead.bytes,
+        : onGpu(stage.weightsBytes, input) + Math.max(0, kvBytes ?? 0) + stage.overhead.bytes,
     poolTokens: pool?.tokens,
     blockTokens: stage.cache === undefined ? undefined : (settings.blockSize ?? 1),
     maxConcurrency: byTokens === undefined ? undefined : Math.min(byTokens, most),

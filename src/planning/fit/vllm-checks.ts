@@ -1,7 +1,7 @@
 import type { FitCheck } from '../../domain/fit.ts';
 import { thousands } from '../../domain/units.ts';
 import type { EngineView, StageResult } from './evaluate.ts';
-import { fractionBytes, freeAtBoot, hostChecks, perRank } from './host-memory.ts';
+import { fractionBytes, freeAtBoot, hostChecks, onGpu, perRank } from './host-memory.ts';
 import type { FitInput } from './input.ts';
 import type { Numbers, StageNumbers } from './rank-numbers.ts';
 import { type Pool, vllmPool } from './vllm-pool.ts';
@@ -82,15 +82,9 @@ function missingIn(
 }
 
 /** What the budget leaves for the cache on a stage's ranks. */
-function roomOf(
-  stage: StageNumbers,
-  budget: number | undefined,
-  { settings, memory }: FitInput,
-): number | undefined {
+function roomOf(stage: StageNumbers, budget: number | undefined, input: FitInput): number | undefined {
   if (budget === undefined || stage.weightsBytes === undefined) return undefined;
-  return (
-    budget - (stage.weightsBytes - offloaded(stage.weightsBytes, settings, memory)) - stage.overhead.bytes
-  );
+  return budget - onGpu(stage.weightsBytes, input) - stage.overhead.bytes;
 }
 
 function poolOf(
@@ -159,17 +153,7 @@ function cacheWords(kvBytes: number, requestBytes: number, later: number, contex
     : `weights and overhead take ${(-kvBytes / GIB).toFixed(1)} GiB more than the budget, which leaves no cache for ${request}`;
 }
 
-/** Weights offloaded to the CPU's memory are none of the budget; on unified memory it is the same memory. */
-function offloaded(weightsBytes: number, settings: FitInput['settings'], memory: FitInput['memory']): number {
-  return memory.unified ? 0 : Math.min(settings.cpuOffloadBytes ?? 0, weightsBytes);
-}
-
-function peakOf(
-  stage: StageNumbers,
-  kvBytes: number | undefined,
-  { settings, memory }: FitInput,
-): number | undefined {
+function peakOf(stage: StageNumbers, kvBytes: number | undefined, input: FitInput): number | undefined {
   if (stage.weightsBytes === undefined) return undefined;
-  const gone = offloaded(stage.weightsBytes, settings, memory);
-  return stage.weightsBytes - gone + stage.overhead.bytes + Math.max(0, kvBytes ?? 0);
+  return onGpu(stage.weightsBytes, input) + stage.overhead.bytes + Math.max(0, kvBytes ?? 0);
 }
