@@ -6,7 +6,7 @@ import { UserError } from '../domain/user-error.ts';
 import { type Archive, readBundle } from '../files/bundle-file.ts';
 import { readFacts } from '../files/facts-file.ts';
 import type { LogsInput } from './diagnose-logs.ts';
-import { sourceOf } from './log-sources.ts';
+import { sourceOf } from './logs/log-sources.ts';
 
 const aboutSchema = z.object({
   engine: z.enum(ENGINES).optional(),

@@ -11,9 +11,9 @@ import type { EngineName } from '../domain/recipe.ts';
 import type { DiagnoseReport } from '../domain/report.ts';
 import { UserError } from '../domain/user-error.ts';
 import { engines } from '../knowledge/engines/index.ts';
-import { keepLines } from './keep-lines.ts';
-import type { LogSource } from './log-sources.ts';
-import { handedLog, type OpenLog, openLog, readOpenLog } from './open-logs.ts';
+import { keepLines } from './logs/keep-lines.ts';
+import type { LogSource } from './logs/log-sources.ts';
+import { handedLog, type OpenLog, openLog, readOpenLog } from './logs/open-logs.ts';
 import type { Answer } from './operation.ts';
 import type { World } from './world.ts';
 

@@ -7,7 +7,7 @@ import { answerOfRun } from './answer-of-run.ts';
 import { inBundle } from './bundle-logs.ts';
 import { diagnoseLogs, type LogsInput } from './diagnose-logs.ts';
 import { inputs } from './inputs.ts';
-import { logSources, sourceOf } from './log-sources.ts';
+import { logSources, sourceOf } from './logs/log-sources.ts';
 import type { Operation } from './operation.ts';
 import { findRun, hasLooked } from './past-run.ts';
 

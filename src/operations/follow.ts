@@ -13,7 +13,7 @@ import { followRank } from '../remote/rank-runner.ts';
 import { FabricLinks, fabricLink } from './fabric-links.ts';
 import { FollowedGuards } from './followed-guards.ts';
 import { askHealth } from './health.ts';
-import { keepLines } from './keep-lines.ts';
+import { keepLines } from './logs/keep-lines.ts';
 import type { Recorder } from './recorder.ts';
 import type { Verified } from './verify.ts';
 import type { World } from './world.ts';

@@ -17,7 +17,7 @@ import type { DiagnoseReport } from '../../src/domain/report.ts';
 import { UserError } from '../../src/domain/user-error.ts';
 import { diagnoseRun } from '../../src/operations/diagnose.ts';
 import { inputs } from '../../src/operations/inputs.ts';
-import { logSources } from '../../src/operations/log-sources.ts';
+import { logSources } from '../../src/operations/logs/log-sources.ts';
 import { makeWorld, type OpenWorld } from '../../src/world.ts';
 import { readCases } from '../diagnosis/cases.ts';
 

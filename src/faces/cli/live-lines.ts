@@ -1,5 +1,5 @@
-import { prefixOf } from '../../operations/log-prefix.ts';
-import { shapeOf } from '../../operations/log-shape.ts';
+import { prefixOf } from '../../operations/logs/log-prefix.ts';
+import { shapeOf } from '../../operations/logs/log-shape.ts';
 
 /** A line of a rank as the live view keeps it; `at` is when it came, ms. */
 export type LiveLine = { readonly rank: number; readonly at: number; readonly text: string };

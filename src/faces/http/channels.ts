@@ -1,5 +1,5 @@
 import type { RunState } from '../../domain/run-state.ts';
-import { logWindow } from '../../operations/log-window.ts';
+import { logWindow } from '../../operations/logs/log-window.ts';
 import type { Call } from './call.ts';
 import type { Channel } from './event-stream.ts';
 import { Refusal } from './problem.ts';

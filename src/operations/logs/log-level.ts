@@ -1,4 +1,4 @@
-import type { Level } from '../domain/log-rows.ts';
+import type { Level } from '../../domain/log-rows.ts';
 
 /** Without any of these a line meets no pattern. */
 const ERROR_PARTS = ['ERROR', 'rror:', 'xception:', 'Traceback ', 'CRITICAL', 'FATAL', '[E', '[F'];

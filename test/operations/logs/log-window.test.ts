@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import type { Event } from '../../src/domain/event.ts';
-import { foldAll, type RunState } from '../../src/domain/run-state.ts';
-import { openJournal } from '../../src/journal/sqlite-journal.ts';
-import { type LogQuery, logWindow } from '../../src/operations/log-window.ts';
+import type { Event } from '../../../src/domain/event.ts';
+import { foldAll, type RunState } from '../../../src/domain/run-state.ts';
+import { openJournal } from '../../../src/journal/sqlite-journal.ts';
+import { type LogQuery, logWindow } from '../../../src/operations/logs/log-window.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fl-window-'));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));

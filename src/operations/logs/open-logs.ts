@@ -1,11 +1,11 @@
-import { type FileLines, fileLines } from '../diagnosis/file-lines.ts';
-import type { HandedLog } from '../diagnosis/offline.ts';
-import type { LogLine } from '../domain/evidence.ts';
-import { UserError } from '../domain/user-error.ts';
-import { readLogFile } from '../files/log-file.ts';
-import { readLog } from '../remote/log-file.ts';
+import { type FileLines, fileLines } from '../../diagnosis/file-lines.ts';
+import type { HandedLog } from '../../diagnosis/offline.ts';
+import type { LogLine } from '../../domain/evidence.ts';
+import { UserError } from '../../domain/user-error.ts';
+import { readLogFile } from '../../files/log-file.ts';
+import { readLog } from '../../remote/log-file.ts';
+import type { World } from '../world.ts';
 import type { LogSource } from './log-sources.ts';
-import type { World } from './world.ts';
 
 /** A log as it is read. */
 export type OpenLog = {

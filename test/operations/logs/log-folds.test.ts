@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { splitLog } from '../../src/diagnosis/stages.ts';
-import { LogFolds } from '../../src/operations/log-folds.ts';
-import { levelOf } from '../../src/operations/log-level.ts';
-import { shapeOf } from '../../src/operations/log-shape.ts';
+import { splitLog } from '../../../src/diagnosis/stages.ts';
+import { LogFolds } from '../../../src/operations/logs/log-folds.ts';
+import { levelOf } from '../../../src/operations/logs/log-level.ts';
+import { shapeOf } from '../../../src/operations/logs/log-shape.ts';
 
 /** Lines of one log as their folds: each fold as its kind and its lines' numbers, lines in none as their number. */
 function folded(lines: readonly string[], folds = new LogFolds(), source = 0): readonly string[] {

@@ -1,5 +1,5 @@
-import { readLogName } from '../diagnosis/log-names.ts';
-import { UserError } from '../domain/user-error.ts';
+import { readLogName } from '../../diagnosis/log-names.ts';
+import { UserError } from '../../domain/user-error.ts';
 
 /** One log: a file on a node, or on this machine where there is none; `-` is standard input. */
 export type LogSource = {

@@ -1,4 +1,4 @@
-import { messageOf } from '../knowledge/engines/log-line.ts';
+import { messageOf } from '../../knowledge/engines/log-line.ts';
 
 /** How much of a line is stamp, process and rank; an engine's note behind it does not count. */
 export function prefixOf(text: string): number {

@@ -1,10 +1,10 @@
-import { movesOf } from '../domain/log-marks.ts';
-import type { LogFilter, LogStrip } from '../domain/log-rows.ts';
-import type { RunState } from '../domain/run-state.ts';
+import { movesOf } from '../../domain/log-marks.ts';
+import type { LogFilter, LogStrip } from '../../domain/log-rows.ts';
+import type { RunState } from '../../domain/run-state.ts';
+import type { World } from '../world.ts';
 import type { LogView } from './log-view.ts';
 import { viewOf } from './log-window.ts';
 import { rowAt } from './row-at.ts';
-import type { World } from './world.ts';
 
 const MOST_STOPS = 500;
 

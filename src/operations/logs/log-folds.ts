@@ -1,5 +1,5 @@
-import type { FoldKind, Level } from '../domain/log-rows.ts';
-import { messageOf } from '../knowledge/engines/log-line.ts';
+import type { FoldKind, Level } from '../../domain/log-rows.ts';
+import { messageOf } from '../../knowledge/engines/log-line.ts';
 import { Numbers } from './log-numbers.ts';
 import { shapeOf } from './log-shape.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { keepLines } from '../../src/operations/keep-lines.ts';
+import { keepLines } from '../../../src/operations/logs/keep-lines.ts';
 
 it('a long log keeps its beginning and its end, however many lines come at once', () => {
   const kept: number[] = [];

@@ -1,14 +1,14 @@
-import { STAGES, type Stage } from '../domain/finding.ts';
-import { movesOf } from '../domain/log-marks.ts';
-import type { LogFilter, LogPlace, LogRow, LogWindow } from '../domain/log-rows.ts';
-import type { RunState } from '../domain/run-state.ts';
-import type { Journal } from '../journal/journal.ts';
+import { STAGES, type Stage } from '../../domain/finding.ts';
+import { movesOf } from '../../domain/log-marks.ts';
+import type { LogFilter, LogPlace, LogRow, LogWindow } from '../../domain/log-rows.ts';
+import type { RunState } from '../../domain/run-state.ts';
+import type { Journal } from '../../journal/journal.ts';
+import type { World } from '../world.ts';
 import { keepLast, LogIndex } from './log-index.ts';
 import { prefixOf } from './log-prefix.ts';
 import type { LogSearch } from './log-search.ts';
 import type { LogView, ViewFilter } from './log-view.ts';
 import { rowAt } from './row-at.ts';
-import type { World } from './world.ts';
 
 export type LogQuery = LogFilter & {
   /** First row; the tail where left out. */

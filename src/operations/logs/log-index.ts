@@ -1,5 +1,5 @@
-import type { Level } from '../domain/log-rows.ts';
-import type { Journal } from '../journal/journal.ts';
+import type { Level } from '../../domain/log-rows.ts';
+import type { Journal } from '../../journal/journal.ts';
 import { LogFolds } from './log-folds.ts';
 import { levelOf } from './log-level.ts';
 import { Numbers } from './log-numbers.ts';

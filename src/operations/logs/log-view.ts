@@ -1,4 +1,4 @@
-import type { Level } from '../domain/log-rows.ts';
+import type { Level } from '../../domain/log-rows.ts';
 import { Numbers } from './log-numbers.ts';
 
 /** What a view asks of the log that it is of. */
