@@ -23,6 +23,8 @@ const LAST = 30;
 const LAST_WITH_USERS = 400;
 /** A frame of a traceback, or the source line in it. */
 const FRAME = /^(?:\([^)]*\)\s*)*\s*(?:File "|\^+|~+\^)|^\s{4,}\S/;
+/** The head of a traceback says only that one follows. */
+const HEAD = /Traceback \(most recent call last\):?$/;
 /** What vLLM itself calls information, behind any prefix. */
 const MILD = /^(?:\([^)]*\)\s*)*(?:INFO|DEBUG)\b/;
 
@@ -51,7 +53,10 @@ export function tellingLines(
     .flatMap(({ told, ...who }) =>
       told.map(({ line, message, weight, times }) => ({ ...who, line, message, weight, times })),
     )
-    .filter(({ line, weight, message }) => weight > 0 && !echoes.has(line) && !isHarmless(message))
+    .filter(
+      ({ line, weight, message }) =>
+        weight > 0 && !echoes.has(line) && !isHarmless(message) && !HEAD.test(message),
+    )
     .toSorted((a, b) => b.weight - a.weight || a.line.at - b.line.at);
 }
 

@@ -3,7 +3,7 @@
  * pynvml warnings; OpenSSH 9 and 10; NVIDIA's kernel module; engines.md 1.4 and 2.3.
  */
 const FORMS: readonly RegExp[] = [
-  /\bis deprecated\b|[Dd]eprecat(?:ed|ion)|\w*Warning: /,
+  /\bis deprecated\b|[Dd]eprecat(?:ed|ion)|\w*Warning: |^\s*warnings\.warn\(/,
   /^\[Gloo\] Rank \d+ is connected to \d+ peer ranks/,
   /destroy_process_group\(\) was not called/,
   /^Pseudo-terminal will not be allocated|post-quantum key exchange|store now, decrypt later|openssh\.com\/pq\.html|^Warning: Permanently added/,
