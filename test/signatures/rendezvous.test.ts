@@ -640,3 +640,23 @@ describe('ranks that had met and hear nothing of each other', () => {
     expect(answer({ head: silence(0), worker }).cause).not.toBe('fabric-link-down');
   });
 });
+
+describe('arguments of the ranks, read in their commands', () => {
+  const serve = (rank: number, more: string) =>
+    `+ vllm serve /m --tensor-parallel-size 2 --nnodes 2 --node-rank ${rank} ${more}`;
+  const args =
+    "INFO 10-03 16:22:41 [api_utils.py:286] non-default args: {'model_tag': '/m', 'nnodes': 2, 'enforce_eager': True}";
+  const heard = (worker: string) => {
+    const head = [serve(0, '--enforce-eager --max-num-seqs 4'), args, world(0, '192.168.200.12'), waited];
+    return answer({ head, worker: [serve(1, worker), world(1, '192.168.200.12')] });
+  };
+
+  it('are the same where a switch stands before another flag', () => {
+    expect(heard('--enforce-eager --max-num-seqs 4').cause).not.toBe('ranks-with-different-args');
+  });
+
+  it('differ where the switch says the contrary', () => {
+    const said = heard('--no-enforce-eager --max-num-seqs 4');
+    expect(said).toMatchObject({ cause: 'ranks-with-different-args', atFault: 'launcher' });
+  });
+});

@@ -210,13 +210,20 @@ function argumentsOf(view: View, node: string): Args {
 }
 
 /** `--max-num-seqs 8`, `'max_num_seqs': 8`, `max_num_seqs=8` */
-const ARGUMENT = /(?:--|\b|')([a-z][a-z_-]{3,40})'?(?:\s*[=:]\s*|\s+(?=[\w.'"-]))['"]?([\w.:-]+)/g;
+const ARGUMENT = /(?:--|\b|')([a-z][a-z_-]{3,40})'?(?:\s*[=:]\s*|\s+(?!--)(?=[\w.'"-]))['"]?([\w.:-]+)/g;
+/** `--enforce-eager` and `--no-enforce-eager`, which take no value: another flag follows, or nothing. */
+const SWITCH = /(?<=^|\s)--(no-)?([a-z][a-z-]{3,40})(?=\s+--|\s*$)/g;
 
 function read({ values, lines }: Args, text: string, found: Found | undefined): void {
   for (const [, name = '', value = ''] of text.matchAll(ARGUMENT)) {
+    take(name, value);
+  }
+  for (const [, no, name = ''] of text.matchAll(SWITCH)) take(name, no === undefined ? 'True' : 'False');
+
+  function take(name: string, value: string): void {
     const key = name.replaceAll('-', '_');
-    if (!COMMON.includes(key)) continue;
-    values.set(key, value);
+    if (!COMMON.includes(key)) return;
+    values.set(key, /^(?:true|false)$/.test(value) ? `${value[0]?.toUpperCase()}${value.slice(1)}` : value);
     if (found !== undefined) lines.set(key, found);
   }
 }
