@@ -57,7 +57,7 @@ function sayUnknownKey(kind: FileKind, yaml: YamlFile, path: Path, key: string):
 
 function sayValue(issue: Issue, name: string, value: unknown): string {
   const own = ownWords(issue);
-  const option = typeof value === 'string' && value.startsWith('-') ? '; it looks like an option' : '';
+  const option = typeof value === 'string' && /^-+[A-Za-z]/.test(value) ? '; it looks like an option' : '';
   if (own !== undefined) return `${name} ${show(value)}${own}${option}`;
   switch (issue.code) {
     case 'too_small':

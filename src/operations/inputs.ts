@@ -12,11 +12,8 @@ const ids = stepIds
   .meta({ value: 'ID,…' });
 const runId = z.string().optional().describe('run number; the latest if left out').meta({ positional: true });
 
-/** What a GPU has: a figure of a few bytes is one whose unit was left out. */
-const amount = size.refine(
-  (bytes) => bytes >= 2 ** 20,
-  'is less than 1 MiB; write it with its unit, such as 121.69GiB',
-);
+/** What a GPU has, which is not nothing. */
+const amount = size.refine((bytes) => bytes > 0, 'is less than 1 MiB; write a size such as 121.69GiB');
 
 /** Input of every operation: the CLI's flags, and later the HTTP and MCP schemas, come from these. */
 export const inputs = {
@@ -71,14 +68,7 @@ export const inputs = {
       .describe('memory of each GPU, of each node where it is unified')
       .meta({ value: 'SIZE' }),
     unified: z.boolean().default(false).describe('CPU and GPU share their memory, as on a DGX Spark'),
-    available: size
-      .refine(
-        (bytes) => bytes === 0 || bytes >= 2 ** 20,
-        'is less than 1 MiB; write it with its unit, such as 110GiB',
-      )
-      .optional()
-      .describe('what of it is free before the start')
-      .meta({ value: 'SIZE' }),
+    available: size.optional().describe('what of it is free before the start').meta({ value: 'SIZE' }),
     context: z.coerce
       .number()
       .int()

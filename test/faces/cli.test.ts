@@ -522,6 +522,12 @@ test('a value that does not fit is told by its flag, in plain words', async () =
   const small = await run(['chat', 'hi', '--max-tokens', '0'], [operation('chat', never)]);
   expect(small.code).toBe(2);
   expect(small.stderr).toContain('--max-tokens: it must be at least 1');
+  const wide = await run(['fit', '--nodes', '1e9'], [operation('fit', never)]);
+  expect(wide.code).toBe(2);
+  expect(wide.stderr).toContain('--nodes: it must be at most 4096');
+  const bare = await run(['memory', '--need', '121.69'], [operation('memory', never)]);
+  expect(bare.code).toBe(2);
+  expect(bare.stderr).toContain('--need: is less than 1 MiB; write it with its unit, such as 6GiB');
   const strange = await run(['lab', 'dance'], [operation('lab', never)]);
   expect(strange.stderr).toContain('action: it must be one of up, down, story, list');
 });

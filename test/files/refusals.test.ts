@@ -203,6 +203,16 @@ const recipeTexts: readonly (readonly [string, string, string])[] = [
     'memory.reserve "6gb" is not a size such as 6GiB',
   ],
   [
+    'a size without its unit',
+    `${recipe}memory: {reserve: 6}\n`,
+    'r.yaml:7:19: memory.reserve "6" is less than 1 MiB; write it with its unit, such as 6GiB',
+  ],
+  [
+    'a guard without its unit',
+    `${recipe}memory: {guard: 3}\n`,
+    'memory.guard "3" is less than 1 MiB; write it with its unit, such as 6GiB',
+  ],
+  [
     'a fraction above one',
     `${recipe}memory: {fraction: 80}\n`,
     'memory.fraction must be less than 1, and is 80',
@@ -239,6 +249,11 @@ test.each(recipeTexts)('a recipe with %s is refused where it stands', (_, text, 
   expect(error.code).toBe('bad-recipe-file');
   expect(error.message).toMatch(/^r\.yaml:\d+:\d+: /);
   expect(error.message).toContain(words);
+});
+
+test('a size below nothing is told as no size, and not as an option', () => {
+  const error = refused(() => parseRecipeText(`${recipe}memory: {reserve: -1GiB}\n`, 'r.yaml'));
+  expect(error.message).toBe('r.yaml:7:19: memory.reserve "-1GiB" is not a size such as 6GiB');
 });
 
 const bomb = `a0: &a0 [x, x]\n${Array.from({ length: 12 }, (_, at) => `a${at + 1}: &a${at + 1} [${Array(9).fill(`*a${at}`).join(', ')}]`).join('\n')}\n`;

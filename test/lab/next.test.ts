@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { findStory } from '../../src/lab/stories/index.ts';
 import { listed, nextInLab } from '../../src/lab-run.ts';
 
 test('what to type next works from where one stands, with npx where npx was used', () => {
@@ -22,4 +23,9 @@ test('stories are listed with their titles under each other', () => {
     { name: 'a-longer-name', title: 'Two.' },
   ]).split('\n');
   expect(lines.map((line) => line.indexOf('.') - 3)).toEqual([15, 15]);
+});
+
+test('a slip in the name of a story is told with the one that was meant', () => {
+  expect(() => findStory('two-spraks')).toThrow('there is no story "two-spraks"; did you mean two-sparks?');
+  expect(() => findStory('something else')).toThrow('there is no story "something else"');
 });

@@ -265,6 +265,7 @@ function parseInput(operation: Operation, given: Readonly<Record<string, unknown
 /** The usual mistakes in our own words; the rest as the schema says it. */
 function wordsOf(issue: z.core.$ZodIssue): string {
   if (issue.code === 'too_small') return `it must be at least ${issue.minimum}`;
+  if (issue.code === 'too_big') return `it must be at most ${issue.maximum}`;
   if (issue.code === 'invalid_value') return `it must be one of ${issue.values.map(String).join(', ')}`;
   if (issue.code === 'invalid_type')
     return `it must be ${issue.expected === 'int' ? 'a whole number' : `a ${issue.expected}`}`;

@@ -1,4 +1,5 @@
 import { UserError } from '../../domain/user-error.ts';
+import { suggest } from '../../files/suggest.ts';
 import type { Story } from '../story.ts';
 import { vary } from '../vary.ts';
 import { cleanStart } from './clean-start.ts';
@@ -56,10 +57,12 @@ export const stories: readonly Story[] = [
 export function findStory(name: string, seed = 1): Story {
   const story = stories.find((candidate) => candidate.name === name);
   if (story === undefined) {
+    const names = stories.map((one) => one.name);
+    const near = suggest(name, names);
     throw new UserError(
       'bad-input',
-      `There is no story ${JSON.stringify(name)}.`,
-      `Stories are: ${stories.map((one) => one.name).join(', ')}.`,
+      `there is no story ${JSON.stringify(name)}${near === undefined ? '' : `; did you mean ${near}?`}`,
+      near === undefined ? `stories are: ${names.join(', ')}` : 'firstlight lab list shows them all',
     );
   }
   return seed === 1 ? story : vary(story, seed);
