@@ -122,13 +122,24 @@ function fractionChange(input: FitInput, better: (verdict: Verdict) => boolean):
   ];
 }
 
+/** The most sequences that fit, else that may boot where that is better; fewer never take more. */
 function sequencesChange(input: FitInput, better: (verdict: Verdict) => boolean): readonly FitChange[] {
   const now = evaluate(input).numbers.assumed.sequences;
-  for (let to = 2 ** Math.floor(Math.log2(Math.max(1, now - 1))); to >= 1; to /= 2) {
-    if (to >= now) continue;
-    const { verdict } = evaluate({ ...input, sequences: to });
-    if (better(verdict))
-      return [{ change: 'sequences', to, verdict, why: 'fewer sequences at once take less' }];
+  for (const verdict of ['fits', 'may boot'] as const) {
+    if (!better(verdict)) continue;
+    const holds = (sequences: number): boolean => {
+      const found = evaluate({ ...input, sequences }).verdict;
+      return found === 'fits' || found === verdict;
+    };
+    if (now <= 1 || !holds(1)) continue;
+    let low = 1;
+    let high = now;
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2);
+      if (holds(middle)) low = middle;
+      else high = middle;
+    }
+    return [{ change: 'sequences', to: low, verdict, why: 'fewer sequences at once take less' }];
   }
   return [];
 }
