@@ -133,6 +133,10 @@ async function onCluster(
     context: input.context ?? from.context,
     sequences: input.sequences ?? from.sequences,
     settings: { ...from.settings, fraction, ...settings },
+    fractionFrom:
+      fraction === undefined || from.settings.fraction !== undefined || settings.fraction !== undefined
+        ? undefined
+        : 'which up would launch with once what is in the way is stopped',
   };
   const known = shares.every(({ memory }) => memory.verdict !== 'unknown');
   const clearedBytes =

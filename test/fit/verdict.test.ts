@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { fitting, GIB, model, weights } from './ask.ts';
+import { fitOf } from '../../src/planning/fit/fit.ts';
+import { fitting, GIB, inputFor, model, weights } from './ask.ts';
 
 const spark = { unified: true, total: 121.69 };
 
@@ -198,4 +199,12 @@ test('what is offloaded to the host leaves a card, and stays on unified memory',
     fitting('Qwen3-8B', { engine: 'sglang', total: 24, settings: { cpuOffloadBytes } }).ranks[0]
       ?.poolTokens ?? 0;
   expect(pool(4 * GIB) - pool(0)).toBeCloseTo((4 * GIB) / 147_456, -1);
+});
+
+test('a fraction that nobody set is told with where it comes from', () => {
+  const input = inputFor('Qwen3-8B', { ...spark, settings: { fraction: 0.77 } });
+  const said = (fractionFrom?: string): string | undefined =>
+    fitOf({ ...input, fractionFrom }).rules.find(({ about }) => about === 'fraction')?.rule;
+  expect(said()).toBeUndefined();
+  expect(said('which up would launch with')).toBe('0.77, which up would launch with');
 });

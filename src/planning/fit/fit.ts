@@ -82,10 +82,10 @@ function rulesOf(input: FitInput, found: Evaluation): readonly FitRule[] {
   const say = (about: string, rule: string, errorBytes: number | null = null): number =>
     extra.push({ about, rule, errorBytes });
   if (model.architecture === undefined) say('weights', model.rule);
-  if (settings.fraction === undefined)
+  if (settings.fraction === undefined || input.fractionFrom !== undefined)
     say(
       'fraction',
-      `${Math.round(assumed.fraction * 1e4) / 1e4}, ${engine === 'vllm' ? "vLLM's default" : 'as SGLang works it out by itself'}`,
+      `${Math.round(assumed.fraction * 1e4) / 1e4}, ${input.fractionFrom ?? (engine === 'vllm' ? "vLLM's default" : 'as SGLang works it out by itself')}`,
     );
   if (input.context === undefined && assumed.context !== undefined)
     say('context', `${thousands(assumed.context)} tokens, the model's own limit`);

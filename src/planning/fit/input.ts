@@ -62,6 +62,8 @@ export type FitInput = {
   readonly context: number | undefined;
   readonly sequences: number | undefined;
   readonly settings: FitSettings;
+  /** Where a fraction comes from that no user set, in a clause. */
+  readonly fractionFrom?: string | undefined;
   /** Names of the nodes in order; numbered where left out. */
   readonly nodeNames?: readonly string[] | undefined;
   readonly learned?: readonly Measured[] | undefined;
