@@ -251,3 +251,24 @@ describe('the kernel’s lines', () => {
     expect(linesOf('meminfo-gb10-A-121.7GiB.txt').pressure.known).toBe(false);
   });
 });
+
+describe('memory of which nvidia-smi tells a part', () => {
+  it('is not known, neither of a process over GPUs nor as nothing', () => {
+    const apps = readApps('0', [
+      '7, GPU-a, 100, x',
+      '7, GPU-b, [N/A], x',
+      '8, GPU-a, 50, y',
+      '8, GPU-b, 50, y',
+    ]);
+    expect(apps).toEqual({
+      known: true,
+      value: new Map([
+        [7, undefined],
+        [8, 100 * MIB],
+      ]),
+    });
+    // The same process as C and as G on one GPU is one: the row that tells counts.
+    const twice = readApps('0', ['7, GPU-a, [N/A], x', '7, GPU-a, 100, x']);
+    expect(twice.known && twice.value.get(7)).toBe(100 * MIB);
+  });
+});

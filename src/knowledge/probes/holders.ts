@@ -80,7 +80,7 @@ function toHolder(members: readonly Member[], reading: ProcessReading, input: Ho
   const main = mainOf(members, reading, input);
   const gpuBytes = sumGpu(members, reading);
   const residentBytes = members.reduce((sum, { row }) => sum + row.residentBytes, 0);
-  const onGpu = gpuBytes.known ? gpuBytes.value : 0;
+  const onGpu = gpuBytes.known ? gpuBytes.value : toldGpu(members, reading);
   const owner = ownerOf(main, members, reading, input);
   const why = whyProtected(members, owner);
   const returns = why === undefined ? returnsOf(main, owner, reading) : [];
@@ -122,11 +122,19 @@ function sumGpu(members: readonly Member[], reading: ProcessReading): Fact<numbe
   if (!reading.gpuBytes.known) return reading.gpuBytes;
   const apps = reading.gpuBytes.value;
   const own = members.flatMap(({ row }) => (apps.has(row.pid) ? [apps.get(row.pid)] : []));
-  const told = own.filter((bytes) => bytes !== undefined);
-  if (own.length > 0 && told.length === 0) {
-    return unknown('nvidia-smi names the process and not its memory');
-  }
-  return known(told.reduce((sum, bytes) => sum + bytes, 0));
+  if (own.includes(undefined))
+    return unknown(
+      own.length === 1
+        ? 'nvidia-smi names the process and not its memory'
+        : 'nvidia-smi does not tell the memory of each of its processes',
+    );
+  return known(toldGpu(members, reading));
+}
+
+/** What nvidia-smi tells of them, which is the least that they hold. */
+function toldGpu(members: readonly Member[], { gpuBytes }: ProcessReading): number {
+  if (!gpuBytes.known) return 0;
+  return members.reduce((sum, { row }) => sum + (gpuBytes.value.get(row.pid) ?? 0), 0);
 }
 
 function ageOf(row: ProcessRow, reading: ProcessReading): Fact<number> {

@@ -196,8 +196,9 @@ export function readApps(
   }
   const sums = new Map<number, number | undefined>();
   for (const { pid, bytes } of perGpu.values()) {
-    const before = sums.get(pid);
-    sums.set(pid, bytes === undefined && before === undefined ? undefined : (bytes ?? 0) + (before ?? 0));
+    const before = sums.has(pid) ? sums.get(pid) : 0;
+    // Over GPUs they add up; where one does not tell, the sum is not known.
+    sums.set(pid, bytes === undefined || before === undefined ? undefined : bytes + before);
   }
   return known(sums);
 }
