@@ -169,8 +169,9 @@ test('more memory never fits worse', () => {
           sequences: rest.sequences ?? 64,
           settings: { ...rest.settings, ...settings },
         };
-        const more = (bytes: number | undefined) =>
-          bytes === undefined ? undefined : (bytes * percent) / 100;
+        // What is there more is free.
+        const further = ((memory.totalBytes ?? 0) * (percent - 100)) / 100;
+        const more = (bytes: number | undefined) => (bytes === undefined ? undefined : bytes + further);
         const larger = {
           ...memory,
           totalBytes: more(memory.totalBytes),
