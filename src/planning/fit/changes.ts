@@ -55,7 +55,7 @@ function withFraction(input: FitInput, better: (verdict: Verdict) => boolean): r
     change: 'together',
     to: `fraction ${fraction}, ${change === 'layout' ? to : `${change} ${to}`}`,
     verdict,
-    why: `a start finds no more than that free, and beside it ${why}`,
+    why: `${why}; a start finds no larger share free`,
   }));
 }
 
