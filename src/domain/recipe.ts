@@ -6,17 +6,17 @@ export type Software = 'sglang' | 'vllm';
 
 const engine = z.enum(ENGINES);
 const positive = z.number().int().min(1);
-/** "6GiB", "512 MiB", 6442450944 → bytes. A figure of a few bytes is one whose unit was left out. */
+/** "6GiB", "512 MiB", 6442450944 → bytes. A bare figure of less than 1 MiB is one whose unit was left out. */
 export const size = z
   .union([
     z.number().int().min(0),
     z.string().regex(/^\s*\d+(\.\d+)?\s*(B|KiB|MiB|GiB|TiB|KB|MB|GB|TB)?\s*$/, 'is not a size such as 6GiB'),
   ])
-  .transform((value) => (typeof value === 'number' ? value : sizeBytes(value)))
-  .refine(
-    (bytes) => bytes === 0 || bytes >= 2 ** 20,
-    'is less than 1 MiB; write it with its unit, such as 6GiB',
-  );
+  .refine((value) => {
+    const bare = Number(value);
+    return Number.isNaN(bare) || bare === 0 || bare >= 2 ** 20;
+  }, 'is less than 1 MiB; write it with its unit, such as 6GiB')
+  .transform((value) => (typeof value === 'number' ? value : sizeBytes(value)));
 
 const UNITS: Readonly<Record<string, number>> = {
   B: 1,

@@ -13,7 +13,10 @@ const ids = stepIds
 const runId = z.string().optional().describe('run number; the latest if left out').meta({ positional: true });
 
 /** What a GPU has, which is not nothing. */
-const amount = size.refine((bytes) => bytes > 0, 'is less than 1 MiB; write a size such as 121.69GiB');
+const amount = size.refine(
+  (bytes) => bytes >= 2 ** 20,
+  'is less than 1 MiB; write it with its unit, such as 121.69GiB',
+);
 
 /** Input of every operation: the CLI's flags, and later the HTTP and MCP schemas, come from these. */
 export const inputs = {
