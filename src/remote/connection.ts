@@ -131,8 +131,9 @@ export class Connection {
 
   async #explain(symptom: Symptom, text: string, signal: AbortSignal): Promise<Unreachable> {
     const place = await placeOf(this, signal);
-    if (this.via !== undefined && (symptom.unclear === true || symptom.why === 'timeout-banner')) {
-      // Behind a jump host, silence may be its own vain attempt to connect: it is asked what it sees.
+    const vain = symptom.why === 'timeout-banner' || symptom.why === 'too-many-connections';
+    if (this.via !== undefined && (symptom.unclear === true || vain)) {
+      // Behind a jump host, silence and an end without a word may be its own vain attempt to connect: it is asked.
       const asked = await askJump(this.via, place, signal);
       const seen = asked === undefined ? undefined : classify(asked.text, '').why;
       if (seen !== undefined && DIALLING.has(seen))

@@ -268,6 +268,11 @@ describe('a connection to a host', () => {
       { mode: 0o755 },
     );
     expect(await connect(cluster, 'worker-behind', 1)).toMatchObject({ why: 'timeout-connect' });
+    // A way that ends without a word is no crowd of logins where the jump host itself finds nobody.
+    const closes = await listen((socket) => socket.destroy());
+    network.set('192.168.200.13', () => portOf(closes));
+    expect(await connect(cluster, 'worker-behind')).toMatchObject({ why: 'timeout-connect' });
+    await close(closes);
     network.set('192.168.200.13', () => worker.ssh.port);
   });
 
