@@ -620,6 +620,9 @@ test('a run that is blocked by several things says of one thing what it is and w
   expect(first).not.toContain('Advice for');
   const last = renderRun(end('It does not fit.', ''), style);
   expect(last).toContain('Do       Advice for: It does not fit.');
+  // What keeps a rank from being started ends the run with the finding's own title, without a stop.
+  const unstarted = renderRun(end('It does not fit', ''), style);
+  expect(unstarted).toContain('Do       Advice for: It does not fit.');
 });
 
 test('status says who works on the nodes now, and with the Now line where its run is one of this journal', () => {

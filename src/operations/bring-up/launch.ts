@@ -42,7 +42,6 @@ async function unstarted(
 ): Promise<RunEnd> {
   const place = up.nodes.filter(({ name }) => name === node);
   const [now] = await look(up.world, place, undefined);
-  const title = `Rank ${rank} could not be started on ${node}`;
   if (now?.reached === false) {
     const { why, sentence, remedy } = now.failure;
     tellFinding(up, attempt, {
@@ -55,14 +54,17 @@ async function unstarted(
     return notServing(sentences(`${node} was lost while rank ${rank} was started there`, sentence));
   }
   const full = saysFullDisk(said);
+  const title = full
+    ? `A disk of ${node} is full, so rank ${rank} could not be started there`
+    : `Rank ${rank} could not be started on ${node}`;
   tellFinding(up, attempt, {
     cause: full ? 'disk-full' : 'unknown',
     node,
-    title: full ? `A disk of ${node} is full, so rank ${rank} could not be started there` : title,
+    title,
     why: said,
     advice: [full ? makeRoom(node) : `look at it there: ${said}`],
   });
-  return notServing(`rank ${rank} could not be started on ${node}: ${said}`);
+  return notServing(full ? title : `rank ${rank} could not be started on ${node}: ${said}`);
 }
 
 function start(
