@@ -11,6 +11,7 @@ import type { FitInput } from '../planning/fit/input.ts';
 import { readSettings } from '../planning/fit/settings.ts';
 import { keyOf, learnedFor } from '../planning/learned.ts';
 import { memoryFraction } from '../planning/memory-fraction.ts';
+import { allRanks } from '../planning/our-ranks.ts';
 import { modelAt } from './fit-model.ts';
 import { hostKeyError } from './host-key-error.ts';
 import { inputs } from './inputs.ts';
@@ -112,7 +113,11 @@ async function onCluster(
   const learned = nodes.flatMap(({ name }) => learnedFor(memories, keyOf(recipe, engine, name, facts)));
   const from = fitInputOf({ nodes, facts, recipe, engine, learned });
   // Left to firstlight, the fraction is the one that `up` would launch with, once what is in the way is cleared.
-  const alone = { settled: new Set<string>(), leaving: new Set<string>(), alsoGoing: () => [] };
+  const own = allRanks(facts).filter(
+    ({ record }) => record.recipe === recipe.recipe && record.state !== 'ended',
+  );
+  const leaving = new Set(own.map(({ record }) => record.name));
+  const alone = { settled: new Set<string>(), leaving, alsoGoing: () => [] };
   const { shares } = allocate({ nodes, facts, recipe, engine, remembered: memories, ...alone });
   const fraction = from.settings.fraction ?? memoryFraction(recipe, engine, shares);
   const asked = {
@@ -129,6 +134,7 @@ async function onCluster(
       totalBytes: input.memory ?? from.memory.totalBytes,
       availableBytes: input.available ?? from.memory.availableBytes,
       why: from.memory.why,
+      ownBytes: input.available === undefined ? from.memory.ownBytes : undefined,
     },
     context: input.context ?? from.context,
     sequences: input.sequences ?? from.sequences,

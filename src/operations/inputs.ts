@@ -6,6 +6,10 @@ const recipeFile = z.string().describe('recipe file').meta({ positional: true, f
 const stepIds = z
   .array(z.string())
   .default([])
+  .refine(
+    (words) => words.length === 0 || words.some((word) => /[^\s,]/.test(word)),
+    'names no step; write ids as they are shown, such as 7f3a',
+  )
   .transform((words) => words.flatMap((word) => word.split(/[\s,]+/).filter((id) => id !== '')));
 const ids = stepIds
   .describe('steps you allow, by the ids that plan shows; comma-separated or repeated')

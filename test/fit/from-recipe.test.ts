@@ -1,11 +1,22 @@
 import { expect, test } from 'vitest';
-import { known, unknown } from '../../src/domain/facts.ts';
+import { type Holder, known, unknown } from '../../src/domain/facts.ts';
 import { memoryFlags } from '../../src/knowledge/engines/memory-flags.ts';
 import { fitOf } from '../../src/planning/fit/fit.ts';
 import { fitInputOf } from '../../src/planning/fit/from-recipe.ts';
-import { GIB, memoryOf, spark, sparkNodes, sparkRecipe, wholeModel } from '../pretend/facts.ts';
+import {
+  GIB,
+  memoryOf,
+  rankRecord,
+  spark,
+  sparkNodes,
+  sparkRecipe,
+  storyHolders,
+  wholeModel,
+} from '../pretend/facts.ts';
 
 const model = known(wholeModel());
+const [ownHolder] = storyHolders;
+if (ownHolder === undefined) throw new Error('the story has no holder');
 const at = (total: number, available: number) => ({
   model,
   memory: known(memoryOf({ total, free: available, available, cached: 1 })),
@@ -163,4 +174,24 @@ test('GPUs that the driver does not tell of are no part of the host’s memory, 
     engine: 'sglang',
   });
   expect(fitOf(alone)).toMatchObject({ verdict: 'unknown', why: 'spark-b was not reached' });
+});
+
+test('a recipe that runs already is asked as before its launch: what its own ranks hold is its own', () => {
+  const facts = (['a', 'b'] as const).map((which, rank) => {
+    const holder: Holder = {
+      ...ownHolder,
+      identity: `rank:qwen3.5-122b-r${rank}`,
+      owner: { kind: 'rank', name: `qwen3.5-122b-r${rank}` },
+      bytes: 80 * GIB,
+    };
+    return spark(which, { ...at(121.69, 30), ranks: known([rankRecord(rank)]), holders: known([holder]) });
+  });
+  const asked = { nodes: sparkNodes, facts, engine: 'vllm' as const };
+  const own = fitInputOf({ ...asked, recipe: sparkRecipe() });
+  expect(own.memory).toMatchObject({ availableBytes: 110 * GIB, ownBytes: 80 * GIB });
+  expect(fitOf(own).rules).toContainEqual(
+    expect.objectContaining({ about: 'free memory', rule: expect.stringContaining('own ranks') }),
+  );
+  const other = fitInputOf({ ...asked, recipe: sparkRecipe({ recipe: 'another' }) });
+  expect(other.memory).toMatchObject({ availableBytes: 30 * GIB, ownBytes: undefined });
 });

@@ -1,5 +1,5 @@
 import type { Fit, FitRank, FitRule } from '../../domain/fit.ts';
-import { thousands } from '../../domain/units.ts';
+import { gib, thousands } from '../../domain/units.ts';
 import { changesFor } from './changes.ts';
 import { derivedRules } from './derived-rules.ts';
 import { type Evaluation, evaluate } from './evaluate.ts';
@@ -108,6 +108,11 @@ function rulesOf(input: FitInput, found: Evaluation): readonly FitRule[] {
     );
   if (perRank(input.memory.availableBytes, input) === undefined && input.memory.totalBytes !== undefined)
     say('free memory', 'not said; taken as a clean host has it');
+  if (input.memory.ownBytes !== undefined)
+    say(
+      'free memory',
+      `${gib(input.memory.ownBytes)} of it is held by this recipe's own ranks, which run now`,
+    );
   if (settings.availableKvBytes !== undefined) say('cache', 'what the cache gets was given');
   if (engine === 'sglang' && cache !== undefined && cache.stateBytes > 0)
     say(

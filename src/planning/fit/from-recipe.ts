@@ -4,7 +4,7 @@ import { argsOf, type EngineName, type Recipe, softwareOf } from '../../domain/r
 import { memoryFlags } from '../../knowledge/engines/memory-flags.ts';
 import { describeModel, type ModelDescription } from '../../knowledge/models/describe.ts';
 import { sourcesOf } from '../../knowledge/models/model-file.ts';
-import { reachedOf } from '../our-ranks.ts';
+import { rankNameOf, reachedOf } from '../our-ranks.ts';
 import type { FitInput, FitSettings, Measured } from './input.ts';
 
 /** The model as the nodes see it: the config of the first that has one, and the largest size, since a copy may be partial. */
@@ -69,7 +69,10 @@ export function fitInputOf(of: {
   const { context, sequences, settings } = settingsOf(recipe, engine);
   const { tensor, pipeline, data } = recipe.layout;
   const perNode = Math.max(1, Math.ceil((tensor * pipeline * data) / recipe.layout.nodes));
-  const rooms = nodes.map((node) => memoryOf(node.name, reachedOf(facts, node.name), perNode));
+  const rooms = nodes.map((node) => {
+    const there = reachedOf(facts, node.name);
+    return withOwn(memoryOf(node.name, there, perNode), there, recipe, perNode);
+  });
   return {
     model: describeSeen(nodes, facts, recipe.model) ?? describeModel({ name: recipe.model, config: {} }),
     engine: softwareOf(engine),
@@ -86,6 +89,9 @@ export function fitInputOf(of: {
       totalBytes: least(rooms.map((room) => room.total)),
       availableBytes: least(rooms.map((room) => room.available)),
       why: rooms.find((room) => room.why !== undefined)?.why,
+      ownBytes: rooms.some(({ own }) => own !== undefined)
+        ? Math.max(...rooms.map(({ own }) => own ?? 0))
+        : undefined,
     },
     context,
     sequences,
@@ -100,7 +106,29 @@ type RoomSeen = {
   readonly total: number | undefined;
   readonly available: number | undefined;
   readonly why?: string;
+  /** Held by ranks of this very recipe, and counted as available. */
+  readonly own?: number;
 };
+
+/** A recipe that runs already is asked as before its launch: what its own ranks hold would be its own again. */
+function withOwn(
+  room: RoomSeen,
+  facts: ReachedFacts | undefined,
+  { recipe }: Recipe,
+  perNode: number,
+): RoomSeen {
+  if (facts === undefined || room.available === undefined) return room;
+  const names = (valueIf(facts.ranks) ?? [])
+    .filter((rank) => rank.recipe === recipe && rank.state !== 'ended')
+    .map(({ name }) => name);
+  const held = (valueIf(facts.holders) ?? [])
+    .filter((holder) => names.includes(rankNameOf(holder) ?? ''))
+    .reduce(
+      (sum, { bytes, gpuBytes }) => sum + (room.unified ? bytes : (valueIf(gpuBytes) ?? 0) / perNode),
+      0,
+    );
+  return held === 0 ? room : { ...room, available: room.available + held, own: held };
+}
 
 /** Of the GPUs that the ranks take, the first ones, as both engines do. */
 function memoryOf(node: string, facts: ReachedFacts | undefined, perNode: number): RoomSeen {

@@ -58,6 +58,8 @@ export type FitInput = {
     readonly availableBytes: number | undefined;
     /** Why the total is not known, where a look tells. */
     readonly why?: string | undefined;
+    /** Of what is available, what ranks of this very recipe hold now, on the node where that is most. */
+    readonly ownBytes?: number | undefined;
   };
   readonly context: number | undefined;
   readonly sequences: number | undefined;
