@@ -288,12 +288,17 @@ function sudoItems(facts: ReachedFacts, item: Item): readonly CheckItem[] {
   ];
 }
 
+/** Less than that holds neither a rank's command nor its log. */
+const LEAST_HOME_BYTES = 2 ** 20;
+
+/** A home without room is where each rank's command and log would lie, and so no rank starts there. */
 function diskItems(facts: ReachedFacts, item: Item): readonly CheckItem[] {
+  const home = valueIf(facts.host)?.home;
   return (valueIf(facts.disks) ?? [])
     .filter((disk) => disk.freeBytes < 2 ** 30 || disk.freeBytes < disk.totalBytes / 100)
     .map((disk) =>
       item(
-        'warning',
+        disk.path === home && disk.freeBytes < LEAST_HOME_BYTES ? 'blocks' : 'warning',
         'disk',
         `${disk.path} has ${gib(disk.freeBytes)} of ${gib(disk.totalBytes)} left.`,
         `On ${facts.node}: du -xh --max-depth=1 ${disk.path}`,

@@ -80,6 +80,17 @@ test('a nearly full disk is a warning', () => {
   expect(check({ cluster: sparks, facts }).map((item) => item.topic)).toContain('disk');
 });
 
+test('a full home blocks, since no rank could be started there; a full disk elsewhere does not', () => {
+  const full = (path: string) =>
+    spark('b', { disks: known([{ path, totalBytes: 1e12, freeBytes: 40_000 }]) });
+  const levels = (path: string) =>
+    check({ cluster: sparks, facts: [spark('a'), full(path)] })
+      .filter(({ topic }) => topic === 'disk')
+      .map(({ level }) => level);
+  expect(levels('/home/aurora')).toEqual(['blocks']);
+  expect(levels('/models')).toEqual(['warning']);
+});
+
 test('a node that gives no lock blocks, since up would do nothing there', () => {
   const facts = [spark('a', { lock: unknown('its /tmp takes no files') }), spark('b')];
   expect(check({ cluster: sparks, facts })[0]).toMatchObject({
