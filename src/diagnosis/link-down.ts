@@ -65,7 +65,8 @@ function interfacesOf(facts: readonly NodeFacts[], node: string): readonly Netwo
   return seen?.reached ? (valueIf(seen.interfaces) ?? []) : [];
 }
 
-function interfaceWith(
+/** The interface of a node that holds an address, as a look saw it. */
+export function interfaceWith(
   facts: readonly NodeFacts[],
   node: string,
   address: string,

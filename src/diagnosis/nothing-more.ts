@@ -2,13 +2,13 @@ import type { Evidence } from '../domain/evidence.ts';
 import { failed, judge } from './diagnose.ts';
 import { scan } from './scan.ts';
 
-/** After this long without a line from any rank, what is known is all there will be. */
-const QUIET_MILLISECONDS = 5000;
+/** After this long without a line from any rank, or after a rank's end, what is known is all there will be. */
+export const QUIET_MILLISECONDS = 5000;
 /** The same where the last words are of a cause that is known less surely: loading may be silent for longer. */
 const LONG_QUIET_MILLISECONDS = 15_000;
 const SURE = 0.9;
-/** A rank that waits for a lost peer may print a line every two seconds for ten minutes. */
-const STUCK_MILLISECONDS = 30_000;
+/** The same after a fatal line whose rank does not end: others may print a line every two seconds for ten minutes. */
+export const STUCK_MILLISECONDS = 30_000;
 /** Lines that may follow the one that tells: the rest of a traceback, and what other processes of the rank say of it. */
 const TAIL_LINES = 30;
 /** Of exceptions and ends; what is less may be said in passing. */

@@ -1,16 +1,4 @@
-import { type NodeFacts, valueIf } from '../domain/facts.ts';
-import type { Service } from '../domain/plan.ts';
 import type { Recorder } from './recorder.ts';
-
-/** The interface under which a rank's peers know it, as the look before the launch saw it; undefined on one node. */
-export function fabricLink({ node, address }: Service, before: readonly NodeFacts[]): string | undefined {
-  const seen = before.find((facts) => facts.node === node);
-  if (address === undefined || seen?.reached !== true) return undefined;
-  const holds = valueIf(seen.interfaces)?.find(({ addresses }) =>
-    addresses.some((each) => each.address === address),
-  );
-  return holds?.name;
-}
 
 /** What the nodes tell of the fabric links of an attempt's ranks, second by second. */
 export class FabricLinks {

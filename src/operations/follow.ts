@@ -1,5 +1,7 @@
 import { diagnose, failed, fatalLine } from '../diagnosis/diagnose.ts';
 import { DURING } from '../diagnosis/during.ts';
+import { interfaceWith } from '../diagnosis/link-down.ts';
+import { QUIET_MILLISECONDS, STUCK_MILLISECONDS } from '../diagnosis/nothing-more.ts';
 import { endLog, newTracker, splitLog, trackLine } from '../diagnosis/stages.ts';
 import { stall } from '../diagnosis/stall.ts';
 import type { Unreachable } from '../domain/command.ts';
@@ -10,7 +12,7 @@ import type { Service } from '../domain/plan.ts';
 import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { followRank } from '../remote/rank-runner.ts';
-import { FabricLinks, fabricLink } from './fabric-links.ts';
+import { FabricLinks } from './fabric-links.ts';
 import { FollowedGuards } from './followed-guards.ts';
 import { askHealth } from './health.ts';
 import { keepLines } from './logs/keep-lines.ts';
@@ -39,10 +41,6 @@ export type FollowEnd =
     }
   | { readonly kind: 'detached' };
 
-/** After this long without a line from any rank, or after a rank's end, what is known is all there will be. */
-const QUIET_MILLISECONDS = 5000;
-/** The same after a fatal line whose rank does not end, while others go on to print and none moves on. */
-const STUCK_MILLISECONDS = 30_000;
 /** A link that flaps is back by then; one that stays down ends nothing by itself for minutes (engines' own patience). */
 const DARK_MILLISECONDS = 20_000;
 const NODE_LOST_MILLISECONDS = 60_000;
@@ -168,7 +166,8 @@ export async function followAttempt(
   async function followOne(service: Service): Promise<void> {
     const host = world.hosts.of(service.node);
     const stamped = service.in !== 'process';
-    const link = fabricLink(service, input.before);
+    const { node, address } = service;
+    const link = address === undefined ? undefined : interfaceWith(input.before, node, address)?.name;
     let bytes = 0;
     let carry = '';
     while (!signal.aborted) {

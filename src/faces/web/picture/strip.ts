@@ -1,3 +1,4 @@
+import type { LogStrip } from '../../../domain/log-rows.ts';
 /** A filled part of the strip, in pixels; `name` is a colour of the style sheet. */
 export type StripPart = {
   readonly name: '--quiet' | '--bad' | '--wait' | '--accent' | '--text';
@@ -10,14 +11,7 @@ export type StripPart = {
 };
 
 /** Numbers of each piece of a log. */
-export type StripNumbers = {
-  readonly lines: readonly number[];
-  readonly milliseconds: readonly number[];
-  readonly warnings: readonly number[];
-  readonly errors: readonly number[];
-  readonly quotes: readonly number[];
-  readonly marks: readonly number[];
-};
+export type StripNumbers = Omit<LogStrip, 'total' | 'stops'>;
 
 /** At so many lines a second the strip is at its darkest. */
 const FASTEST = 10_000;
