@@ -58,8 +58,16 @@ export async function shot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(SHOTS, `${name}.png`) });
 }
 
-/** What axe finds that is serious or worse, each as one line. */
+/** What axe finds that is serious or worse, each as one line, once no colour is on its way from one to another. */
 export async function seriousFaults(page: Page): Promise<readonly string[]> {
+  await page.evaluate(async () => {
+    // A style that a press just changed begins its way in the next frame.
+    await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+    const ending = document
+      .getAnimations()
+      .filter((one) => Number.isFinite(Number(one.effect?.getComputedTiming().endTime)));
+    await Promise.allSettled(ending.map((one) => one.finished));
+  });
   // As the developer tools would: the page's own policy lets no strange script in.
   await page.evaluate(AXE);
   return page.evaluate(async () => {

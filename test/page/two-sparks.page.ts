@@ -76,7 +76,6 @@ describe('the dashboard', () => {
     await page.locator('h1').click();
     await page.keyboard.press('d');
     expect(await seriousFaults(page)).toEqual([]);
-    // By now the colours have come to rest.
     await shot(page, '08-dark');
 
     await page.setViewportSize({ width: 390, height: 844 });
