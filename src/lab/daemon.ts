@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import ssh2 from 'ssh2';
 import { openControl } from './control.ts';
 import { writeLabFiles } from './lab-files.ts';
@@ -65,22 +66,28 @@ export async function startDaemon(folder: string, story: Story | string, seed: n
       await opened.close();
       await control.close();
       quick.close();
-      endAllOf(real);
+      await endAllOf(real);
       rmSync(join(real, 'lab.json'), { force: true });
       rmSync(join(real, 'alive'), { force: true });
     },
   };
 }
 
-/** Ends every process that runs on a host of the lab in that folder, told by its environment: sessions, ranks, all. */
-export function endAllOf(folder: string): void {
+/**
+ * Ends every process that runs on a host of the lab in that folder, told by its environment: sessions, ranks, all. One
+ * that is just being executed shows no environment for a moment, so it is over once two looks in a row find none.
+ */
+export async function endAllOf(folder: string): Promise<void> {
   const hosts = join(folder, 'hosts/');
-  for (let round = 0; round < 3; round += 1) {
+  const until = Date.now() + 5000;
+  let quiet = 0;
+  while (quiet < 2 && Date.now() < until) {
     const found = allPids().filter(
       (pid) => pid !== process.pid && environmentOf(pid)?.['FIRSTLIGHT_ROOT']?.startsWith(hosts) === true,
     );
-    if (found.length === 0) return;
     for (const pid of found) signal(pid, 'SIGKILL');
+    quiet = found.length === 0 ? quiet + 1 : 0;
+    await wait(20);
   }
 }
 

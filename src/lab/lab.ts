@@ -125,6 +125,6 @@ export async function labDown(folder: string): Promise<void> {
     while (runs(lab.pid, ticks) && Date.now() < until) await wait(20);
     if (runs(lab.pid, ticks)) signal(lab.pid, 'SIGKILL');
   }
-  endAllOf(real);
+  await endAllOf(real);
   rmSync(join(real, 'lab.json'), { force: true });
 }

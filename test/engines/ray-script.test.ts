@@ -6,11 +6,11 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RAY_NODE_SH } from '../../src/knowledge/engines/ray-script.ts';
 
-/** Programs of the environment, as files: each notes what it was called with, and that it was told to end. */
-const RAY = `echo "ray $*" >>"$NOTES"
+/** Programs of the environment, as files: each notes what it was called with, ready to be ended by then, and its end. */
+const RAY = `trap 'echo "ray ended" >>"$NOTES"; exit 1' TERM
+echo "ray $*" >>"$NOTES"
 [ "$1" = --version ] && exit 0
 [ -e "$TMP/ray-fails" ] && exit 3
-trap 'echo "ray ended" >>"$NOTES"; exit 1' TERM
 : >"$TMP/up"
 while :; do sleep 0.05; done
 `;
@@ -20,8 +20,8 @@ const PYTHON = `case $2 in
   *ray.nodes*) echo "asked $3 $4" >>"$NOTES"; [ -e "$TMP/joined" ]; exit ;;
 esac
 `;
-const DRIVER = `echo "driver $* NCCL=$NCCL_SOCKET_IFNAME GLOO=$GLOO_SOCKET_IFNAME RAY=$RAY_ADDRESS" >>"$NOTES"
-trap 'echo "driver ended" >>"$NOTES"; exit 0' TERM
+const DRIVER = `trap 'echo "driver ended" >>"$NOTES"; exit 0' TERM
+echo "driver $* NCCL=$NCCL_SOCKET_IFNAME GLOO=$GLOO_SOCKET_IFNAME RAY=$RAY_ADDRESS" >>"$NOTES"
 [ -e "$TMP/crash" ] && exit 7
 while :; do sleep 0.05; done
 `;

@@ -90,13 +90,14 @@ test('repaints are at most ten a second however many events and lines come', asy
     view.event(event, before, state);
   }
   const from = Date.now();
-  while (Date.now() - from < 350) {
+  // A machine that stands still for a moment gets its third repaint later.
+  while (Date.now() - from < 350 || writes.length < 3) {
     view.live({ kind: 'lines', rank: 0, node: 'spark-a', lines: ['x'] });
     await turn(1);
   }
+  const most = Math.ceil((Date.now() - from) / 100) + 2;
   view.stop();
-  expect(writes.length).toBeLessThanOrEqual(6);
-  expect(writes.length).toBeGreaterThanOrEqual(3);
+  expect(writes.length).toBeLessThanOrEqual(most);
 });
 
 test('a question takes the drawing away until it is answered', async () => {

@@ -41,9 +41,9 @@ export class Engine {
     return this.text.split(/\r\n|\n|\r/).filter((line) => line !== '');
   }
 
-  /** Waits until the text is there; throws with all the output when the process ends or ten seconds pass. */
+  /** Waits until the text is there; throws with all the output when the process ends or twenty seconds pass. */
   async until(pattern: RegExp): Promise<void> {
-    const limit = Date.now() + 10_000;
+    const limit = Date.now() + 20_000;
     while (!pattern.test(this.text)) {
       if (!this.running || Date.now() > limit) {
         if (pattern.test(this.text)) return;

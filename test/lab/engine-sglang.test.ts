@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SGL_TQDM_CAP, sglLine, TQDM_LOAD } from '../samples/engines/landmarks.mjs';
 import { AUTO, type Engine, GIB, Rig, words, writeModel } from './engine-rig.ts';
+import { until } from './world-ssh.ts';
 
 let rig: Rig;
 beforeEach(async () => {
@@ -81,7 +82,11 @@ describe('two ranks with their own addresses', () => {
     expect(head.text).toContain('Draining requests and shutting down...');
     expect((await worker.ended).code).toBe(1);
     expect(worker.text).toContain('Scheduler or DataParallelController');
-    expect(rig.a.freeBytes).toBe(112 * GIB);
+    // The lab hears of the end by its own connection.
+    await until(
+      () => rig.a.freeBytes,
+      (bytes) => bytes === 112 * GIB,
+    );
   });
 
   test('leave a request hanging when the worker is gone', async () => {
@@ -151,7 +156,10 @@ describe('what stands in the way', () => {
   test('a taken rendezvous port fails on the head', async () => {
     const first = rig.start(rig.a, words('sglang', rig.model, 0));
     await first.until(/Init torch distributed begin/);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await until(
+      () => rig.lab.bound,
+      (bound) => bound.some(({ port }) => port === 20000),
+    );
     const second = rig.start(rig.a, words('sglang', rig.model, 0));
     await second.ended;
     const captured = readFileSync('test/samples/captured/rendezvous-port-in-use-head.log', 'utf8').trim();

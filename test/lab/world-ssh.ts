@@ -59,7 +59,7 @@ function run(command: string, argv: readonly string[], input: string): Promise<S
 export async function until<T>(
   look: () => T | Promise<T>,
   good: (value: T) => boolean,
-  seconds = 8,
+  seconds = 20,
 ): Promise<T> {
   const end = Date.now() + seconds * 1000;
   for (;;) {

@@ -101,8 +101,15 @@ describe('two-sparks', () => {
       () => available(lab),
       (bytes) => bytes > 40 * GIB && bytes < 42 * GIB,
     );
-    await lab.on('spark-b', `${AS_ROOT} systemctl stop ollama.service`, PASSWORD);
+    const unit = lab.worker.systemd.find('ollama', false);
+    const stopped = lab.on('spark-b', `${AS_ROOT} systemctl stop ollama.service`, PASSWORD);
+    // Looked at when it has ended: its memory may be back before the command is, on a busy machine.
+    await until(
+      () => unit?.pid,
+      (pid) => pid === 0,
+    );
     expect(available(lab)).toBeLessThan(before + GIB);
+    await stopped;
     await until(
       () => available(lab),
       (bytes) => bytes > before + 31 * GIB,

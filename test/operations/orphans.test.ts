@@ -130,7 +130,8 @@ async function killServer(folder: string): Promise<void> {
   const [runner, server] = [pidIn(join(folder, 'runner')), pidIn(join(folder, 'engine'))];
   process.kill(runner, 'SIGKILL');
   process.kill(server, 'SIGKILL');
-  while (parentOf(server) !== undefined) await new Promise((go) => setTimeout(go, 20));
+  while ([runner, server].some((pid) => parentOf(pid) !== undefined))
+    await new Promise((go) => setTimeout(go, 20));
 }
 
 it('an engine core whose server and runner were killed is seen as left by its rank, and ended by name', async () => {

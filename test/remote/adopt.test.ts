@@ -33,7 +33,7 @@ describe('a process that somebody started by hand', () => {
   async function byHand(name: string): Promise<{ readonly pid: number; readonly child: number }> {
     const log = join(farHost.home, `${name}.log`);
     const out = openSync(log, 'w');
-    const started = spawn('sh', ['-c', 'sleep 98763 & echo "child $!"; while :; do sleep 1; done'], {
+    const started = spawn('sh', ['-c', 'sleep 98743 & echo "child $!"; while :; do sleep 1; done'], {
       detached: true,
       stdio: ['ignore', out, out],
     });

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, connect as dial, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,6 +14,7 @@ import {
   never,
   secretsOf,
   USER,
+  until,
 } from '../pretend/far-side.ts';
 
 describe('a connection to a host', () => {
@@ -322,8 +323,8 @@ describe('a connection to a host', () => {
     const [host] = open(clusterOf(far, key, [{ name: 'left', host: worker }])).all;
     await host?.connect({ signal: never });
     const logins = worker.ssh.connections;
-    const running = host?.run({ argv: ['sh', '-c', 'sleep 1; echo done'] }, { signal: never });
-    await host?.run({ argv: ['true'] }, { signal: never });
+    const running = host?.run({ argv: ['sh', '-c', 'echo >begun; sleep 1; echo done'] }, { signal: never });
+    await until(() => existsSync(join(worker.home, 'begun')));
     await host?.leave({ signal: never });
     expect(await host?.run({ argv: ['echo', 'new'] }, { signal: never })).toMatchObject({ stdout: 'new\n' });
     expect(worker.ssh.connections).toBe(logins + 1);
@@ -332,8 +333,9 @@ describe('a connection to a host', () => {
 
   it('says that it was closed when the link breaks, and opens again for the next command', async () => {
     const [host] = open(clusterOf(far, key, [{ name: 'broken', host: worker }])).all;
-    const pending = host?.run({ argv: ['sleep', '5'] }, { signal: never });
-    setTimeout(() => worker.ssh.dropConnections(), 400);
+    const pending = host?.run({ argv: ['sh', '-c', 'echo >there; sleep 5'] }, { signal: never });
+    await until(() => existsSync(join(worker.home, 'there')));
+    worker.ssh.dropConnections();
     expect(await pending).toMatchObject({ kind: 'lost', failure: { why: 'closed' } });
     expect(await host?.run({ argv: ['echo', 'back'] }, { signal: never })).toMatchObject({
       stdout: 'back\n',

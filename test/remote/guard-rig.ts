@@ -1,15 +1,19 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  closeSync,
+  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,6 +31,9 @@ export class GuardRig {
   readonly folder = join(this.home, '.firstlight/m/ranks/tiny-r0');
   readonly #children: ChildProcess[] = [];
   #guard: ChildProcess | undefined;
+  /** Seconds of uptime that the guard was told last, and the pipe on which it asks for more. */
+  #second: number | undefined;
+  #asks: number | undefined;
 
   constructor(availableGib: number) {
     for (const path of [this.folder, this.bin, join(this.root, 'etc'), join(this.root, 'proc')])
@@ -52,6 +59,46 @@ export class GuardRig {
       'proc/meminfo',
       `MemTotal:       ${Math.round((totalGib * GIB) / 1024)} kB\nMemFree:        ${kib} kB\nMemAvailable:   ${kib} kB\nBuffers:        1 kB\n`,
     );
+  }
+
+  /** Second by second by the guard's own clock: each value is seen once, however late the guard or this test is. */
+  async falls(gib: readonly number[]): Promise<void> {
+    if (this.#second === undefined) {
+      this.#second = Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
+      this.#pipe();
+      this.#asks = await this.#asked();
+    }
+    for (const available of gib) {
+      if (this.#asks === undefined) return;
+      this.memory(available);
+      this.#second += 1;
+      // A pipe for each look: at the next one it has seen what was there at this one.
+      this.#pipe();
+      writeSync(this.#asks, `${this.#second.toFixed(2)} 0.00\n`);
+      closeSync(this.#asks);
+      this.#asks = await this.#asked();
+    }
+  }
+
+  #pipe(): void {
+    const file = this.file('proc/uptime');
+    const { status } = spawnSync('mkfifo', [`${file}.new`]);
+    if (status !== 0) throw new Error('no pipe');
+    renameSync(`${file}.new`, file);
+  }
+
+  /** Once the guard waits for the time; undefined when it has gone. */
+  async #asked(): Promise<number | undefined> {
+    while (this.guarding) {
+      try {
+        return openSync(this.file('proc/uptime'), constants.O_WRONLY | constants.O_NONBLOCK);
+      } catch (error) {
+        // Nobody reads it yet.
+        if (!(error instanceof Error && 'code' in error && error.code === 'ENXIO')) throw error;
+      }
+      await wait(20);
+    }
+    return undefined;
   }
 
   tool(name: string, text: string): void {
@@ -114,7 +161,7 @@ export class GuardRig {
   }
 
   /** Waits until the guard has put down such a record. */
-  async recorded(state: GuardRecord['state'], seconds = 12): Promise<GuardRecord> {
+  async recorded(state: GuardRecord['state'], seconds = 25): Promise<GuardRecord> {
     await until(() => this.record?.state === state, seconds);
     const { record } = this;
     if (record === undefined) throw new Error('no record');
@@ -162,7 +209,7 @@ function fieldsOf(pid: number): readonly string[] {
   }
 }
 
-export async function until(holds: () => boolean, seconds = 12): Promise<void> {
+export async function until(holds: () => boolean, seconds = 25): Promise<void> {
   const last = Date.now() + seconds * 1000;
   while (!holds()) {
     if (Date.now() > last) throw new Error(`not so within ${seconds} s: ${holds}`);

@@ -13,6 +13,8 @@ describe('two controllers', () => {
       const lab = await openLab('clean-start', { env: { FIRSTLIGHT_LAB_SPEED: '2' } });
       const first = lab.start(['up', 'recipe.yaml', '--json']);
       await first.until('rank-started');
+      // Held where it is, so that it is still at work however long the others take.
+      first.signal('SIGSTOP');
       const elsewhere = { FIRSTLIGHT_HOME: lab.file('other-home') };
       const second = await lab.run(['up', 'recipe.yaml', '--json'], elsewhere);
       expect(second.code).toBe(2);
@@ -26,11 +28,13 @@ describe('two controllers', () => {
       expect(of(down.events, 'step-started')).toEqual([]);
       expect(first.running).toBe(true);
 
+      const killed = Date.now();
       first.signal('SIGKILL');
       await first.ended;
       const third = await lab.run(['up', 'recipe.yaml', '--json'], elsewhere);
-      expect(third.seconds).toBeLessThan(45);
       expect(third.code).toBe(0);
+      const [looked] = of(third.events, 'looked');
+      expect(Date.parse(looked?.at ?? '') - killed).toBeLessThan(45_000);
       expect(endOf(third.events).outcome).toBe('serving');
       // It went on from what the first had started.
       expect(of(third.events, 'rank-started').map((rank) => rank.followed)).toEqual([true, true]);
