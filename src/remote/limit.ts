@@ -1,5 +1,6 @@
-/** At most so many at once; the rest wait in line. */
-export type Limit = <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T>;
+/** At most so many at once; the rest wait in line. What work says that it keeps holds its place when it is over, too. */
+export type Limit = <T>(signal: AbortSignal, work: (keep: Keep) => Promise<T>) => Promise<T>;
+export type Keep = (until: Promise<void>) => void;
 
 /** Waiting ends, and rejects with the signal's reason, when the signal aborts; work that runs has the same signal in its own hands. */
 export function limitTo(most: number): Limit {
@@ -15,11 +16,13 @@ export function limitTo(most: number): Limit {
     signal.throwIfAborted();
     if (running >= most) await turn(signal);
     else running += 1;
+    const kept: Promise<void>[] = [];
     try {
       signal.throwIfAborted();
-      return await work();
+      return await work((until) => kept.push(until));
     } finally {
-      next();
+      if (kept.length === 0) next();
+      else void Promise.allSettled(kept).then(next);
     }
   };
 

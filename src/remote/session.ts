@@ -4,6 +4,7 @@ import type { Command } from '../domain/command.ts';
 import type { Connection } from './connection.ts';
 import { Frame, type FrameEnd } from './frame.ts';
 import type { Secrets } from './host.ts';
+import type { Keep } from './limit.ts';
 import { render, type SudoMode } from './shell.ts';
 import { endChild, missingProgram } from './ssh-child.ts';
 
@@ -17,7 +18,11 @@ const GRACE_MS = 4000;
 /** A background process of the command may hold the channel open; its frame has ended all the same. */
 const LINGER_MS = 300;
 
-/** One command over one session of an open connection. Rejects with the signal's reason, after the child was told to end. */
+/**
+ * One command over one session of an open connection. Its answer comes with its frame; the session itself, which `keep`
+ * hears of, may last a little longer. Rejects with the signal's reason, after the child was
+ * told to end.
+ */
 export function runSession(
   connection: Connection,
   command: Command,
@@ -25,6 +30,7 @@ export function runSession(
     readonly sudo: SudoMode;
     readonly secrets: Secrets;
     readonly signal: AbortSignal;
+    readonly keep: Keep;
     readonly stdout: (bytes: Buffer) => void;
     readonly stderr: (bytes: Buffer) => void;
   },
@@ -48,6 +54,7 @@ export function runSession(
     const started = performance.now();
     const [program = '', ...args] = [...connection.argv(), remote];
     const child = spawn(program, args, { detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+    options.keep(new Promise((gone) => child.once('exit', () => gone()).once('error', () => gone())));
     const out = new Frame(marker, options.stdout);
     const err = new Frame(marker, options.stderr);
     let settled = false;

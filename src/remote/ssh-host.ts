@@ -65,13 +65,9 @@ export class SshHost implements Host {
 
   #run(command: Command, signal: AbortSignal, sinks: Sinks): Promise<Ran> {
     manyListeners(signal);
-    return this.#limit(signal, async () => {
-      const failure = await this.#connection.connect(signal);
-      if (failure !== undefined) return { kind: 'lost', failure };
-      return command.sudo === true
-        ? this.#asRoot(command, signal, sinks)
-        : this.#once(command, 'none', signal, sinks);
-    });
+    return command.sudo === true
+      ? this.#asRoot(command, signal, sinks)
+      : this.#once(command, 'none', signal, sinks);
   }
 
   /** sudo without a password first; then with the run's password; then the command alone, which sudoers may let through. */
@@ -109,14 +105,14 @@ export class SshHost implements Host {
     }
   }
 
-  async #once(command: Command, sudo: SudoMode, signal: AbortSignal, sinks: Sinks): Promise<Ran> {
-    const end = await runSession(this.#connection, command, {
-      sudo,
-      secrets: this.#secrets,
-      signal,
-      ...sinks,
+  /** Holds one place for as long as its session lasts: past MaxSessions, ssh would log in once more for it. */
+  #once(command: Command, sudo: SudoMode, signal: AbortSignal, sinks: Sinks): Promise<Ran> {
+    return this.#limit(signal, async (keep) => {
+      const failure = await this.#connection.connect(signal);
+      if (failure !== undefined) return { kind: 'lost', failure };
+      const options = { sudo, secrets: this.#secrets, signal, keep, ...sinks };
+      return this.#told(command, await runSession(this.#connection, command, options), signal);
     });
-    return this.#told(command, end, signal);
   }
 
   async #told(command: Command, ended: SessionEnd, signal: AbortSignal): Promise<Ran> {

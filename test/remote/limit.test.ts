@@ -27,3 +27,20 @@ it('who leaves the line while waiting takes nobody else’s place', async () => 
   await first;
   await expect(third).resolves.toBe('third');
 });
+
+it('what work keeps holds its place after its answer, and frees it however it ends', async () => {
+  const limit = limitTo(1);
+  const never = new AbortController().signal;
+  let end = (): void => undefined;
+  await limit(never, async (keep) => keep(new Promise((over) => (end = over))));
+  let begun = false;
+  const next = limit(never, async (keep) => {
+    begun = true;
+    keep(Promise.reject(new Error('broken')));
+  });
+  await pause(20, never);
+  expect(begun).toBe(false);
+  end();
+  await next;
+  await expect(limit(never, async () => 'free')).resolves.toBe('free');
+});

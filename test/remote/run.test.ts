@@ -192,6 +192,14 @@ describe('commands on a host', () => {
     expect(lines).toEqual(['x', 'y']);
   });
 
+  it('log in once for twenty whose background processes keep their channels', async () => {
+    const all = Array.from({ length: 20 }, () =>
+      hosts[0]?.run(script('sleep 20 & echo there'), { signal: never }),
+    );
+    expect((await Promise.all(all)).map((one) => one?.kind)).toEqual(Array.from({ length: 20 }, () => 'ran'));
+    expect(farHosts[0]?.ssh.connections).toBe(1);
+  });
+
   it('run twenty at once over one connection', async () => {
     const host = hosts[0];
     const ran = await Promise.all(
