@@ -1,8 +1,12 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../src/diagnosis/diagnose.ts';
 import { treat } from '../../src/diagnosis/treat.ts';
 import { argsOf, editRecipe } from '../../src/domain/recipe.ts';
 import { readSglang } from '../../src/lab/engine/command-line.ts';
+import { compileInCache } from '../../src/lab/engine/kernel-builds.ts';
 import { compileKernels, loadKernels } from '../../src/lab/engine/kernels.ts';
 import { PythonError } from '../../src/lab/engine/python-error.ts';
 import { schedulerException } from '../../src/lab/engine/sglang-frames.ts';
@@ -62,5 +66,28 @@ describe('an image of the lab whose compilers and kernels lack something', () =>
     expect(finding.cause).toBe(cause);
     expect(argsOf(after, 'sglang')).toEqual(right);
     expect(readSglang('sglang serve', words(right)).ok).toBe(true);
+  });
+
+  it('leaves one of two nodes without its kernel where both compile into one folder, and neither where each has its own', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'fl-cache-'));
+    const at = (cache: string) => ({
+      TRITON_CACHE_DIR: `/srv/cache/${cache}`,
+      FIRSTLIGHT_LAB_MOUNTS: `/srv/cache=${folder}`,
+    });
+    const both = (caches: readonly string[]) =>
+      caches
+        .map((cache, index) => compileInCache(at(cache), `spark-${index}`))
+        .map((one) => {
+          try {
+            one.check();
+            return 'kept';
+          } catch (error) {
+            return error instanceof Error ? error.message : 'strange';
+          }
+        });
+    expect(both(['triton', 'triton'])).toEqual([expect.stringContaining('Stale file handle'), 'kept']);
+    expect(both(['triton', 'triton'])).toEqual([expect.stringContaining('Stale file handle'), 'kept']);
+    expect(both(['own-a', 'own-b'])).toEqual(['kept', 'kept']);
+    rmSync(folder, { recursive: true, force: true });
   });
 });

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type EngineWorld, WorldError } from './engine-world.ts';
 import { lacks } from './lacks.ts';
@@ -34,23 +34,25 @@ export async function buildKernels(world: EngineWorld, env: Env): Promise<void> 
 
 /** A kernel that is being compiled into Triton's cache. */
 export type Compiling = {
-  /** Throws where the folder is no longer the one that was made: another node took it away. */
+  /** Throws where the file is no longer the one that was made: another node has put its own in place of it. */
   check(): void;
 };
 
-/** Makes the folder in which a kernel is compiled, in place of what lies there from a build that nobody finished. */
+/** Puts the file that is compiled into its place, at one stroke: of two nodes that do so at once, one loses its own. */
 export function compileInCache(env: Env, hostname: string): Compiling {
   const path = `${env['TRITON_CACHE_DIR'] ?? '/root/.triton/cache'}/7c1e`;
   const real = realPath(path, env);
   // In the container's own layer nobody else writes.
   if (real === undefined || env['FIRSTLIGHT_LAB_MOUNTS'] === undefined) return { check: () => undefined };
-  const mark = join(real, `tmp.pid_${process.pid}_${hostname}`);
-  rmSync(real, { recursive: true, force: true });
+  const mine = `${process.pid} ${hostname}`;
+  const launcher = join(real, '__triton_launcher.so');
+  const made = join(real, `tmp.pid_${process.pid}_${hostname}`);
   mkdirSync(real, { recursive: true });
-  writeFileSync(mark, '');
+  writeFileSync(made, mine);
+  renameSync(made, launcher);
   return {
     check: () => {
-      if (!existsSync(mark))
+      if (readFileSync(launcher, 'utf8') !== mine)
         throw new PythonError(
           'graphs',
           'OSError',
