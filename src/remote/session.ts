@@ -20,8 +20,7 @@ const LINGER_MS = 300;
 
 /**
  * One command over one session of an open connection. Its answer comes with its frame; the session itself, which `keep`
- * hears of, may last a little longer. Rejects with the signal's reason, after the child was
- * told to end.
+ * hears of, may last a little longer. Rejects with the signal's reason, after the child was told to end.
  */
 export function runSession(
   connection: Connection,

@@ -1,4 +1,5 @@
 import type { LogStrip } from '../../../domain/log-rows.ts';
+
 /** A filled part of the strip, in pixels; `name` is a colour of the style sheet. */
 export type StripPart = {
   readonly name: '--quiet' | '--bad' | '--wait' | '--accent' | '--text';
