@@ -4,6 +4,7 @@ import type { NodeMemoryPlan } from '../domain/plan.ts';
 import { type EngineName, type Recipe, softwareOf } from '../domain/recipe.ts';
 import { gib, plural, thousands } from '../domain/units.ts';
 import { chooseHolders } from './choose-holders.ts';
+import { gpuAnswer } from './gpu-answer.ts';
 import { keyOf, learnedFor, type Remembered } from './learned.ts';
 import { isUnified, knownModel, type Need, needOf, type Room, roomOf } from './need.ts';
 import { leftovers, rankNameOf, reachedOf } from './our-ranks.ts';
@@ -101,9 +102,16 @@ export function allocate(input: {
           });
     const room = there === undefined ? { why: 'it was not reached' } : roomOf(there, recipe, engine);
     const known = 'why' in need || 'why' in room || there === undefined ? undefined : { need, room, there };
-    const why = 'why' in need ? need.why : 'why' in room ? room.why : '';
+    const whys = [need, room].flatMap((part) => ('why' in part ? [part.why] : []));
     const ours = there === undefined ? 0 : ownBytes(there, input.leaving) + leftBytes(there);
-    return { node: node.name, there, known, why, ours, going: input.alsoGoing(node.name) };
+    return {
+      node: node.name,
+      there,
+      known,
+      why: [...new Set(whys)].join('; '),
+      ours,
+      going: input.alsoGoing(node.name),
+    };
   });
   const limits = drafts.flatMap(({ known, ours, node }) => {
     if (known === undefined || input.settled.has(node)) return [];
@@ -140,7 +148,7 @@ export function allocate(input: {
 
 /** What one GPU has, or the node where it is unified: the engines' defaults go by it. */
 function totalOf(facts: ReachedFacts): number | undefined {
-  const gpu = (valueIf(facts.gpus) ?? [])[0];
+  const gpu = (valueIf(gpuAnswer(facts)) ?? [])[0];
   return isUnified(facts) ? valueIf(facts.memory)?.totalBytes : valueIf(gpu?.totalBytes);
 }
 

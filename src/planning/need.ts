@@ -7,6 +7,7 @@ import { describeSeen, settingsOf } from './fit/from-recipe.ts';
 import type { FitInput, Measured } from './fit/input.ts';
 import { requestBytes } from './fit/one-request.ts';
 import { numbersOf } from './fit/rank-numbers.ts';
+import { gpuAnswer } from './gpu-answer.ts';
 
 /** Predicted bytes of all ranks of one node, apart from the KV cache, which grows with the sequences. */
 export type Need = {
@@ -127,10 +128,13 @@ export type Room = {
 };
 
 /**
- * MemAvailable less the reserve where CPU and GPU share their memory, or where no GPU is seen; the free memory of
- * the GPUs used elsewhere. nvidia-smi's totals are never asked on unified memory: they are not there.
+ * MemAvailable less the reserve where CPU and GPU share their memory, or where the host has no GPU; the free memory of
+ * the GPUs used elsewhere. nvidia-smi's totals are never asked on unified memory: they are not there. Where it gave no
+ * answer, nothing is known: MemAvailable is no figure of a card.
  */
 export function roomOf(facts: ReachedFacts, recipe: Recipe, engine: EngineName): Room | NoNeed {
+  const answer = gpuAnswer(facts);
+  if (!answer.known) return { why: answer.why };
   if (isUnified(facts)) {
     if (!facts.memory.known) return { why: facts.memory.why };
     const { availableBytes, totalBytes } = facts.memory.value;
@@ -142,7 +146,7 @@ export function roomOf(facts: ReachedFacts, recipe: Recipe, engine: EngineName):
       rule: `can get: ${gib(availableBytes)} MemAvailable less the reserve of ${gib(recipe.memory.reserve)}`,
     };
   }
-  const used = gpusUsed(facts, recipe, engine);
+  const used = gpusUsed(answer.value, recipe, engine);
   const free = used.map((gpu) => valueIf(gpu.freeBytes));
   const total = used.map((gpu) => valueIf(gpu.totalBytes));
   if (free.length === 0 || free.some((bytes) => bytes === undefined))
@@ -158,14 +162,14 @@ export function roomOf(facts: ReachedFacts, recipe: Recipe, engine: EngineName):
   };
 }
 
-/** Whether the engine's memory is the host's memory; so it is taken where no GPU is seen at all. */
+/** Whether the engine's memory is known to be the host's memory; so it is on a host without a GPU, too. */
 export function isUnified(facts: ReachedFacts): boolean {
-  const gpus = valueIf(facts.gpus) ?? [];
-  return gpus.length === 0 || gpus.some((gpu) => gpu.unified);
+  const gpus = valueIf(gpuAnswer(facts));
+  return gpus !== undefined && (gpus.length === 0 || gpus.some((gpu) => gpu.unified));
 }
 
 /** The GPUs that this node's ranks take: the first ones, as both engines do. */
-function gpusUsed(facts: ReachedFacts, recipe: Recipe, engine: EngineName): readonly Gpu[] {
+function gpusUsed(gpus: readonly Gpu[], recipe: Recipe, engine: EngineName): readonly Gpu[] {
   const count = Math.max(1, Math.ceil(worldSize(recipe, engine) / recipe.layout.nodes));
-  return [...(valueIf(facts.gpus) ?? [])].sort((a, b) => a.index - b.index).slice(0, count);
+  return gpus.toSorted((a, b) => a.index - b.index).slice(0, count);
 }

@@ -11,6 +11,7 @@ import type { MemoryHolder, NodeMemory } from '../domain/report.ts';
 import { isStoppable, needsRoot, stoppableHolders } from './allocate.ts';
 import { chooseHolders } from './choose-holders.ts';
 import { driverHeldBytes } from './driver-held.ts';
+import { gpuAnswer } from './gpu-answer.ts';
 import { gpusSeen, memoryTroubles, RESERVE_BYTES } from './memory-items.ts';
 import { stopStep } from './stop-step.ts';
 
@@ -79,8 +80,10 @@ function isUnified(facts: ReachedFacts): Fact<boolean> {
 }
 
 function canGet(facts: ReachedFacts, unified: Fact<boolean>): Fact<number> {
-  const gpus = gpusSeen(facts);
-  // Where no GPU tells, what the host has is all there is to go by.
+  const answer = gpuAnswer(facts);
+  if (!answer.known) return answer;
+  const gpus = answer.value;
+  // Without a GPU, what the host has is all there is to go by.
   if (!unified.known || unified.value || gpus.length === 0) {
     if (!facts.memory.known) return facts.memory;
     return known(facts.memory.value.availableBytes - RESERVE_BYTES);

@@ -7,6 +7,7 @@ import { gib, plural, thousands } from '../domain/units.ts';
 import type { Allocation, Share } from './allocate.ts';
 import { cacheMeans } from './clear.ts';
 import { activeRdma } from './fabric.ts';
+import { gpuAnswer } from './gpu-answer.ts';
 import { reachedOf } from './our-ranks.ts';
 
 type Input = {
@@ -75,7 +76,9 @@ function hostWarnings(facts: ReachedFacts, { recipe, nodes }: Input): readonly W
       title: `The clock of ${node} is ${Math.abs(offset).toFixed(0)} s ${offset > 0 ? 'ahead' : 'behind'}.`,
       advice: `On ${node}: timedatectl set-ntp true`,
     });
-  if (valueIf(facts.gpus)?.length === 0 || !facts.gpus.known)
+  const gpus = gpuAnswer(facts);
+  // Where the look has no answer, whether it fits is not known, which is said with the memory.
+  if (gpus.known && gpus.value.length === 0)
     said.push({
       node,
       title: `No GPU was seen on ${node}${facts.gpus.known ? '' : `: ${facts.gpus.why}`}; its memory is planned as the host's.`,
@@ -104,8 +107,10 @@ function memoryWarnings(facts: ReachedFacts, share: Share | undefined, input: In
   if (share.memory.verdict === 'unknown')
     said.push({
       node,
-      title: `Whether it fits on ${node} is not known: ${share.memory.rules.join('; ')}.`,
-      advice: 'The launch itself will tell.',
+      title: `Whether it fits on ${node} is not known: ${share.memory.rules.join('; ').replace(/^unknown: /, '')}.`,
+      advice: gpuAnswer(facts).known
+        ? 'The launch itself will tell.'
+        : `On ${node}: ${facts.driver?.trouble?.remedy ?? 'nvidia-smi -L'}`,
     });
   if (cacheMeans(share, input) === 'none')
     said.push({

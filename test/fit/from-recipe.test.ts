@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Holder, known, unknown } from '../../src/domain/facts.ts';
 import { memoryFlags } from '../../src/knowledge/engines/memory-flags.ts';
+import { parseGpuLook } from '../../src/knowledge/probes/gpus.ts';
 import { fitOf } from '../../src/planning/fit/fit.ts';
 import { fitInputOf } from '../../src/planning/fit/from-recipe.ts';
 import {
@@ -165,8 +166,26 @@ test('GPUs that the driver does not tell of are no part of the host’s memory, 
     why: `the GPUs of spark-b are not known: ${why}`,
     startCheck: { passes: null },
   });
+  // A look that has nothing to say of the GPUs at all does not say that there are none.
+  expect(ask({ gpus: unknown('nothing was read about GPUs') }).verdict).toBe('unknown');
   // Without any driver what the host has is all there is.
-  expect(ask({ gpus: unknown('nvidia-smi is not installed') }).verdict).not.toBe('unknown');
+  const none = parseGpuLook({
+    code: 0,
+    stdout: 'code 127\ngpu timeout: failed to run command ‘nvidia-smi’: No such file or directory\nend\n',
+    stderr: '',
+    timedOut: false,
+  });
+  expect(none.gpus).toEqual(unknown('nvidia-smi is not installed'));
+  expect(ask(none).verdict).not.toBe('unknown');
+  // A card whose free memory is not told is not an empty card.
+  const card = { index: 0, name: 'NVIDIA H100', uuid: 'GPU-h', unified: false, driver: '580.1' };
+  const cards = known([
+    { ...card, totalBytes: known(140 * GIB), freeBytes: unknown('nvidia-smi says ERR!') },
+  ]);
+  expect(ask({ gpus: cards })).toMatchObject({
+    verdict: 'unknown',
+    why: 'nvidia-smi tells no free memory of the GPUs of spark-b',
+  });
   const alone = fitInputOf({
     nodes: sparkNodes,
     facts: [spark('a', at(121.69, 115))],

@@ -19,7 +19,16 @@ import { plan } from '../../src/planning/plan.ts';
 import { stillHeld } from '../../src/planning/still-held.ts';
 import { stopStep } from '../../src/planning/stop-step.ts';
 import { swapUsedUp } from '../../src/planning/warnings.ts';
-import { GIB, rankRecord, spark, sparkNodes, sparkRecipe, sparks, storyHolders } from '../pretend/facts.ts';
+import {
+  GIB,
+  rankRecord,
+  spark,
+  sparkNodes,
+  sparkRecipe,
+  sparks,
+  storyHolders,
+  wholeModel,
+} from '../pretend/facts.ts';
 
 /** /proc/meminfo of a host with these figures, in GiB; the rest as a host has them. */
 function meminfo(gib: Readonly<Record<string, number>>): MemoryFacts {
@@ -176,8 +185,10 @@ describe('troubles of a node’s memory', () => {
 });
 
 describe('a launch on a node whose driver has lost a GPU', () => {
-  const launch = (kind: GpuTrouble['kind'], seen: readonly Gpu[] = []) => {
+  const model = known(wholeModel());
+  const launch = (kind: GpuTrouble['kind'], seen: readonly Gpu[] = [], listed = 1) => {
     const trouble = { kind, why: 'nvidia-smi shows 1 of 2 GPUs', remedy: 'restart the host', seen };
+    const driver = { ...DRIVER, listed: known(listed), trouble };
     return plan({
       cluster: sparks,
       nodes: sparkNodes,
@@ -185,7 +196,7 @@ describe('a launch on a node whose driver has lost a GPU', () => {
       recipeDigest: 'aaaabbbbccccdddd',
       edits: [],
       engine: 'sglang',
-      facts: [spark('a'), spark('b', { gpus: unknown(trouble.why), driver: { ...DRIVER, trouble } })],
+      facts: [spark('a', { model }), spark('b', { model, gpus: unknown(trouble.why), driver })],
       sudo: {},
       replace: false,
     });
@@ -204,12 +215,43 @@ describe('a launch on a node whose driver has lost a GPU', () => {
     expect(launch('version-mismatch').state).toBe('blocked');
   });
 
-  it('goes on where only nvidia-smi is missing or hangs, which a warning says', () => {
-    for (const kind of ['no-tool', 'hangs'] as const) {
+  it('goes on where the host has neither GPU nor tool, by the memory of the host, which a warning says', () => {
+    const made = launch('no-tool', [], 0);
+    expect(made.state).toBe('work');
+    expect(made.memory.map(({ verdict }) => verdict)).toEqual(['fits', 'fits']);
+    expect(made.warnings.map(({ title }) => title)).toContain(
+      "No GPU was seen on spark-b: nvidia-smi shows 1 of 2 GPUs; its memory is planned as the host's.",
+    );
+  });
+
+  it('goes on where only nvidia-smi hangs or is missing beside a driver, and whether it fits is not known', () => {
+    for (const kind of ['no-tool', 'hangs', 'unreadable'] as const) {
       const made = launch(kind);
       expect(made.state).toBe('work');
-      expect(made.warnings.map(({ title }) => title).join(' ')).toContain('No GPU was seen on spark-b');
+      expect(made.memory).toMatchObject([
+        { node: 'spark-a', verdict: 'fits' },
+        {
+          node: 'spark-b',
+          verdict: 'unknown',
+          rules: ['unknown: the GPUs of spark-b are not known: nvidia-smi shows 1 of 2 GPUs'],
+        },
+      ]);
+      expect(made.warnings.filter(({ node, title }) => node === 'spark-b' && /GPU/.test(title))).toEqual([
+        {
+          node: 'spark-b',
+          title:
+            'Whether it fits on spark-b is not known: the GPUs of spark-b are not known: nvidia-smi shows 1 of 2 GPUs.',
+          advice: 'On spark-b: restart the host',
+        },
+      ]);
     }
+  });
+
+  it('computes no share of the memory where one node does not tell of its GPUs, so that the engine keeps its own', () => {
+    const flag = (made: ReturnType<typeof launch>) =>
+      made.phases.flatMap(({ services }) => services.flatMap(({ argv }) => argv)).join(' ');
+    expect(flag(launch('no-tool', [], 0))).toContain('--mem-fraction-static');
+    expect(flag(launch('hangs'))).not.toContain('--mem-fraction-static');
   });
 });
 
@@ -418,6 +460,9 @@ describe('what firstlight memory tells of a node', () => {
       'pressure: the kernel keeps no pressure figures',
     ]);
     expect(told.unified.known).toBe(false);
+    expect(told.canGetBytes).toEqual(
+      unknown('the GPUs of spark-b are not known: nvidia-smi gave no answer in 5 s'),
+    );
   });
 
   it('is free memory over all cards where they have their own', () => {

@@ -185,6 +185,14 @@ describe('what the driver says without nvidia-smi', () => {
       gpus: { known: false, why: 'nvidia-smi gave no answer in time' },
       driver: { listed: { value: 1 }, version: { known: true }, trouble: { kind: 'hangs' } },
     });
+    const cut = { known: false, why: 'the look was cut off before it' };
+    expect(parseGpuLook(outputOf('', { timedOut: true })).driver).toMatchObject({
+      version: cut,
+      flavour: cut,
+      listed: cut,
+    });
+    const none = { known: false, why: 'the NVIDIA module is not loaded' };
+    expect(look('code 127\ngpu nvidia-smi: command not found\n').driver).toMatchObject({ listed: none });
   });
 
   const kinds: readonly (readonly [string, number, string])[] = [

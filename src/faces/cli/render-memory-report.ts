@@ -223,7 +223,8 @@ function kernelLine(facts: ReachedFacts): readonly string[] {
 function canGetLines(node: NodeMemory, needBytes: number | undefined, style: Style): readonly string[] {
   const { paint } = style;
   const { canGetBytes, canGetAfterBytes } = node;
-  if (!canGetBytes.known || !canGetAfterBytes.known) return [];
+  if (!canGetBytes.known) return wrap(`can get ?  ${canGetBytes.why}`, style.columns);
+  if (!canGetAfterBytes.known) return [];
   const now = Math.max(0, canGetBytes.value);
   const onCards = node.unified.known && !node.unified.value;
   const rule = onCards ? 'free on its cards' : `available less the reserve of ${gib(node.reserveBytes)}`;

@@ -265,7 +265,11 @@ function rules(plan: Plan, style: Style): readonly string[] {
     ...node.rules.flatMap((rule) =>
       wrap(rule, style.columns - 4).map((line, index) => `${index === 0 ? '  - ' : '    '}${line}`),
     ),
-    `  now ${gibNumber(node.canGetBytes)} GiB can be had, ${gibNumber(node.canGetAfterClearingBytes)} after clearing`,
+    ...(node.verdict === 'unknown' && node.canGetBytes === 0
+      ? []
+      : [
+          `  now ${gibNumber(Math.max(0, node.canGetBytes))} GiB can be had, ${gibNumber(Math.max(0, node.canGetAfterClearingBytes))} after clearing`,
+        ]),
   ]);
 }
 

@@ -62,8 +62,8 @@ export function parseGpuLook(output: ProbeOutput | undefined): GpuLook {
   const of = (tag: string) =>
     tagged.flatMap((line) => (line.startsWith(`${tag} `) ? [line.slice(tag.length + 1)] : []));
   const listed = wholeNumber(of('listed')[0]);
-  const driver = driverFrom(of('version')[0], listed);
   const code = wholeNumber(of('code')[0]);
+  const driver = driverFrom(of('version')[0], listed, code !== undefined);
   if (output === undefined || code === undefined) {
     const why = output?.timedOut ? unknown('nvidia-smi gave no answer in time') : gaveNothing(output, 'GPUs');
     const trouble = output?.timedOut
@@ -126,9 +126,10 @@ function cellsOf(
 }
 
 /** "NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.159.03  Release Build …" */
-function driverFrom(version: string | undefined, listed: number | undefined): DriverFacts {
-  const why =
-    listed === undefined ? 'the NVIDIA module is not loaded' : 'the module does not tell its version';
+function driverFrom(version: string | undefined, listed: number | undefined, whole: boolean): DriverFacts {
+  // What is not there says something only where the look came past it.
+  const absent = whole ? 'the NVIDIA module is not loaded' : 'the look was cut off before it';
+  const why = listed === undefined ? absent : 'the module does not tell its version';
   const number = /\b(\d{3,4}\.\d{1,3}(?:\.\d{1,3})?)\b/.exec(version ?? '')?.[1];
   return {
     version:

@@ -4,6 +4,7 @@ import { argsOf, type EngineName, type Recipe, softwareOf } from '../../domain/r
 import { memoryFlags } from '../../knowledge/engines/memory-flags.ts';
 import { describeModel, type ModelDescription } from '../../knowledge/models/describe.ts';
 import { sourcesOf } from '../../knowledge/models/model-file.ts';
+import { gpuAnswer } from '../gpu-answer.ts';
 import { rankNameOf, reachedOf } from '../our-ranks.ts';
 import type { FitInput, FitSettings, Measured } from './input.ts';
 
@@ -139,10 +140,9 @@ function memoryOf(node: string, facts: ReachedFacts | undefined, perNode: number
     why,
   });
   if (facts === undefined) return unknown(`${node} was not reached`);
-  const gpus = valueIf(facts.gpus) ?? facts.driver?.trouble?.seen ?? [];
-  // A driver that does not tell of its GPUs may have any kind: a host without a driver has none.
-  if (gpus.length === 0 && !facts.gpus.known && hasDriver(facts))
-    return unknown(`the GPUs of ${node} are not known: ${facts.gpus.why}`);
+  const answer = gpuAnswer(facts);
+  if (!answer.known) return unknown(answer.why);
+  const gpus = answer.value;
   if (gpus.length === 0 || gpus.some((gpu) => gpu.unified)) {
     if (!facts.memory.known) return { ...unknown(`${node}: ${facts.memory.why}`), unified: true };
     const { totalBytes, availableBytes } = facts.memory.value;
@@ -150,12 +150,11 @@ function memoryOf(node: string, facts: ReachedFacts | undefined, perNode: number
   }
   const used = gpus.toSorted((a, b) => a.index - b.index).slice(0, perNode);
   const total = least(used.map((gpu) => valueIf(gpu.totalBytes)));
-  return {
-    unified: false,
-    total,
-    available: least(used.map((gpu) => valueIf(gpu.freeBytes))),
-    ...(total === undefined ? { why: `nvidia-smi tells no memory of the GPUs of ${node}` } : {}),
-  };
+  const available = least(used.map((gpu) => valueIf(gpu.freeBytes)));
+  if (total === undefined) return unknown(`nvidia-smi tells no memory of the GPUs of ${node}`);
+  // A look that did not see it is no word that nobody uses it.
+  if (available === undefined) return unknown(`nvidia-smi tells no free memory of the GPUs of ${node}`);
+  return { unified: false, total, available };
 }
 
 /** The least of what each has; unknown where one is not known, since that one may have less. */
@@ -163,10 +162,4 @@ function least(values: readonly (number | undefined)[]): number | undefined {
   return values.some((value) => value === undefined)
     ? undefined
     : Math.min(...values.map((value) => value ?? 0));
-}
-
-function hasDriver({ driver }: ReachedFacts): boolean {
-  return (
-    (valueIf(driver?.listed) ?? 0) > 0 || (driver?.trouble !== undefined && driver.trouble.kind !== 'no-tool')
-  );
 }
