@@ -23,6 +23,8 @@ export type IndexedRow = LogSource & {
 type Source = LogSource & { bytes: number; lines: number; last: number; readonly ids: number[] };
 
 const CHUNK = 4 * 2 ** 20;
+/** Read before others have their turn: some milliseconds' work, for a page that opens meanwhile asks several times. */
+const SLICE = 2 ** 18;
 /** Rows of one source that lie closer together than this are read at once. */
 const SPAN = 8 * 2 ** 20;
 const SEARCHES = 4;
@@ -32,7 +34,7 @@ const READ = 400;
 
 /**
  * The merged log of one run: where each line lies, when it came, how bad it is, which fold it is in; about 50 bytes
- * a line. Files are read once, as they grow; between two chunks others have their turn.
+ * a line. Files are read once, as they grow; between two slices others have their turn.
  */
 export class LogIndex {
   private readonly journal: Pick<Journal, 'readLogBytes'>;
@@ -147,26 +149,43 @@ export class LogIndex {
   }
 
   private async read(sources: readonly LogSource[]): Promise<void> {
-    const fresh: number[] = [];
-    for (const wanted of sources) {
-      let source = this.sources.find((one) => one.attempt === wanted.attempt && one.rank === wanted.rank);
-      if (source === undefined) {
-        source = { ...wanted, bytes: 0, lines: 0, last: 0, ids: [] };
-        this.sources.push(source);
-      }
-      for (;;) {
-        const chunk = this.journal.readLogBytes(this.run, source.attempt, source.rank, source.bytes, CHUNK);
-        const end = chunk.lastIndexOf(0x0a) + 1;
-        // A line still without its end waits for it; one longer than a chunk is cut.
-        const whole = end === 0 && chunk.length === CHUNK ? chunk.length : end;
-        if (whole === 0) break;
-        this.take(source, chunk.subarray(0, whole), fresh);
-        source.bytes += whole;
-        if (chunk.length < CHUNK) break;
-        await turn();
-      }
+    let open = sources.map((wanted) => this.sourceOf(wanted));
+    for (;;) {
+      // Whose lines are furthest back in time comes first: so each slice goes to the end of the order, or near it.
+      const [source] = open.toSorted((a, b) => a.last - b.last);
+      if (source === undefined) return;
+      if (this.readSlice(source)) await turn();
+      else open = open.filter((one) => one !== source);
     }
+  }
+
+  private sourceOf(wanted: LogSource): Source {
+    const known = this.sources.find((one) => one.attempt === wanted.attempt && one.rank === wanted.rank);
+    if (known !== undefined) return known;
+    const made = { ...wanted, bytes: 0, lines: 0, last: 0, ids: [] };
+    this.sources.push(made);
+    return made;
+  }
+
+  /** Takes in the next whole lines of that file; false where it has no more. */
+  private readSlice(source: Source): boolean {
+    const { attempt, rank, bytes } = source;
+    const from = (most: number): Buffer => this.journal.readLogBytes(this.run, attempt, rank, bytes, most);
+    let asked = SLICE;
+    let slice = from(asked);
+    if (slice.length === asked && !slice.includes(0x0a)) {
+      asked = CHUNK;
+      slice = from(asked);
+    }
+    const end = slice.lastIndexOf(0x0a) + 1;
+    // A line still without its end waits for it; one longer than a chunk is cut.
+    const whole = end === 0 && slice.length === CHUNK ? slice.length : end;
+    if (whole === 0) return false;
+    const fresh: number[] = [];
+    this.take(source, slice.subarray(0, whole), fresh);
+    source.bytes += whole;
     this.merge(fresh);
+    return slice.length === asked;
   }
 
   private take(source: Source, bytes: Buffer, fresh: number[]): void {
