@@ -1,6 +1,6 @@
 import { script } from '../domain/command.ts';
 import { digestOf } from '../domain/digest.ts';
-import { type Holder, type ReachedFacts, valueIf } from '../domain/facts.ts';
+import { type Fact, type Holder, known, type ReachedFacts, unknown, valueIf } from '../domain/facts.ts';
 import type { Phase, Step } from '../domain/plan.ts';
 import type { Recipe } from '../domain/recipe.ts';
 import { gib } from '../domain/units.ts';
@@ -48,16 +48,26 @@ export function clearPhase(input: {
 
 /**
  * Whether free memory is hidden by the page cache: the driver needs pages that are free now, although MemAvailable
- * counts the cache in (spark.md 3).
+ * counts the cache in (spark.md 3). Shared memory and dirty pages are in the cache and cannot be dropped: how much can
+ * be is unknown where one of them is, unless all of it together would not be worth it.
  */
-function cacheInTheWay({ facts, room, memory, chosen }: Share): boolean {
+function cacheInTheWay({ facts, room, memory, chosen }: Share): Fact<boolean> {
   const seen = valueIf(facts?.memory);
-  if (seen === undefined || room === undefined || !room.unified) return false;
+  if (seen === undefined || room === undefined || !room.unified) return known(false);
   const { cachedBytes, sharedBytes, dirtyBytes } = seen;
-  if (cachedBytes === undefined) return false;
-  const droppable = cachedBytes - (sharedBytes ?? 0) - (dirtyBytes ?? 0);
   const back = chosen.reduce((sum, holder) => sum + holder.bytes, 0);
-  return droppable > CACHE_WORTH_BYTES && seen.freeBytes + back < memory.sumBytes;
+  if (seen.freeBytes + back >= memory.sumBytes) return known(false);
+  if (cachedBytes === undefined) return unknown('meminfo lists no Cached');
+  if (cachedBytes <= CACHE_WORTH_BYTES) return known(false);
+  if (sharedBytes === undefined) return unknown('meminfo lists no Shmem');
+  if (dirtyBytes === undefined) return unknown('meminfo lists no Dirty');
+  return known(cachedBytes - sharedBytes - dirtyBytes > CACHE_WORTH_BYTES);
+}
+
+/** Why it is not known whether the page cache hides free memory there; undefined where it is known. */
+export function cacheUnknownWhy(share: Share): string | undefined {
+  const hides = cacheInTheWay(share);
+  return hides.known ? undefined : hides.why;
 }
 
 /** How the page cache of a node can be made to give way: as root, by the model's own files, or not at all. */
@@ -68,7 +78,7 @@ export function cacheMeans(
     evicted,
   }: { readonly sudo: Readonly<Record<string, boolean>>; readonly evicted: ReadonlySet<string> },
 ): 'not in the way' | 'drop' | 'evict' | 'none' {
-  if (!cacheInTheWay(share)) return 'not in the way';
+  if (valueIf(cacheInTheWay(share)) !== true) return 'not in the way';
   if (sudo[share.node] === true && valueIf(share.facts?.sudo) !== 'none') return 'drop';
   const model = valueIf(share.facts?.model);
   return model?.present === true && !evicted.has(share.node) ? 'evict' : 'none';

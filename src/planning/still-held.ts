@@ -18,9 +18,9 @@ export function stillHeld(facts: ReachedFacts): readonly string[] {
   const slab = valueIf(lines?.slabBytes);
   // What is cached, is not shared memory, and is not counted as available.
   const stuck =
-    memory === undefined || files === undefined
+    memory === undefined || files === undefined || shared === undefined
       ? undefined
-      : files - (shared ?? 0) - Math.max(0, memory.availableBytes - memory.freeBytes);
+      : files - shared - Math.max(0, memory.availableBytes - memory.freeBytes);
   const parts: readonly (readonly [number | undefined, (size: string) => string])[] = [
     ...(valueIf(facts.holders) ?? []).map((holder: Holder) => [holder.bytes, who(holder)] as const),
     [driver, (size) => `${size} are held by the GPU driver for no process that it names`],

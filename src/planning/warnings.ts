@@ -5,7 +5,7 @@ import type { Phase, Warning } from '../domain/plan.ts';
 import type { EngineName, Recipe } from '../domain/recipe.ts';
 import { gib, plural, thousands } from '../domain/units.ts';
 import type { Allocation, Share } from './allocate.ts';
-import { cacheMeans } from './clear.ts';
+import { cacheMeans, cacheUnknownWhy } from './clear.ts';
 import { activeRdma } from './fabric.ts';
 import { gpuAnswer } from './gpu-answer.ts';
 import { reachedOf } from './our-ranks.ts';
@@ -117,6 +117,13 @@ function memoryWarnings(facts: ReachedFacts, share: Share | undefined, input: In
       node,
       title: `The page cache of ${node} hides free memory, and without root it cannot be dropped.`,
       advice: `On ${node}: sync; echo 1 | sudo tee /proc/sys/vm/drop_caches`,
+    });
+  const unsure = cacheUnknownWhy(share);
+  if (unsure !== undefined)
+    said.push({
+      node,
+      title: `Whether the page cache of ${node} hides free memory is not known: ${unsure}.`,
+      advice: `It is left as it is; to drop it, on ${node}: sync; echo 1 | sudo tee /proc/sys/vm/drop_caches`,
     });
   return said;
 }

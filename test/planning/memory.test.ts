@@ -503,6 +503,75 @@ describe('memory that did not come back', () => {
   });
 });
 
+describe('a page cache whose parts are not all known', () => {
+  const model = known(wholeModel());
+  /** spark-b with 110 GiB in its page cache, of which the driver gets none; without some lines of its meminfo. */
+  const launch = (without: readonly ('cachedBytes' | 'sharedBytes' | 'dirtyBytes')[], gib = {}) => {
+    const memory = meminfo({ MemFree: 3, MemAvailable: 112, Cached: 110, AnonPages: 1, ...gib });
+    const cut = Object.fromEntries(without.map((line) => [line, undefined]));
+    return plan({
+      cluster: sparks,
+      nodes: sparkNodes,
+      recipe: sparkRecipe(),
+      recipeDigest: 'aaaabbbbccccdddd',
+      edits: [],
+      engine: 'sglang',
+      facts: [spark('a', { model }), spark('b', { model, memory: known({ ...memory, ...cut }) })],
+      sudo: { 'spark-a': true, 'spark-b': true },
+      replace: false,
+    });
+  };
+  const drops = (made: ReturnType<typeof launch>) =>
+    made.phases.flatMap(({ steps }) => steps.filter(({ kind }) => kind === 'drop-cache')).length;
+  const said = (made: ReturnType<typeof launch>) =>
+    made.warnings.filter(({ title }) => title.includes('page cache'));
+
+  it('is dropped where all are known, and left where much of it is shared memory', () => {
+    expect([drops(launch([])), said(launch([]))]).toEqual([1, []]);
+    const shared = launch([], { Shmem: 105 });
+    expect([drops(shared), said(shared)]).toEqual([0, []]);
+  });
+
+  it('is left as it is where one is not known, which is said with the line that is missing', () => {
+    for (const [line, name] of [
+      ['cachedBytes', 'Cached'],
+      ['sharedBytes', 'Shmem'],
+      ['dirtyBytes', 'Dirty'],
+    ] as const) {
+      const made = launch([line]);
+      expect(drops(made)).toBe(0);
+      expect(said(made)).toEqual([
+        {
+          node: 'spark-b',
+          title: `Whether the page cache of spark-b hides free memory is not known: meminfo lists no ${name}.`,
+          advice:
+            'It is left as it is; to drop it, on spark-b: sync; echo 1 | sudo tee /proc/sys/vm/drop_caches',
+        },
+      ]);
+    }
+  });
+
+  it('is no matter where all of it is little, or enough is free beside it', () => {
+    const little = launch(['sharedBytes', 'dirtyBytes'], { Cached: 7 });
+    expect([drops(little), said(little)]).toEqual([0, []]);
+    const free = launch(['sharedBytes', 'dirtyBytes'], { MemFree: 105, Cached: 10 });
+    expect([drops(free), said(free)]).toEqual([0, []]);
+  });
+
+  it('is not put down as held by nobody’s leave where its shared memory is not known', () => {
+    const whole = meminfo({ MemFree: 20, MemAvailable: 22, Cached: 40, Shmem: 18 });
+    const { lines } = whole;
+    if (lines === undefined) throw new Error('no lines');
+    const cut = known({
+      ...whole,
+      sharedBytes: undefined,
+      lines: { ...lines, sharedBytes: unknown('meminfo lists no Shmem') },
+    });
+    expect(stillHeld(spark('b', { memory: known(whole) })).join()).toContain('of page cache are dirty');
+    expect(stillHeld(spark('b', { memory: cut })).join()).not.toContain('of page cache are dirty');
+  });
+});
+
 describe('a holder that comes back', () => {
   it('by compose is said to with its step, and what keeps it away; a restart policy the step sees to itself', () => {
     const owner: Holder['owner'] = {
