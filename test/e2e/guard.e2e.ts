@@ -2,7 +2,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { whyNot } from './fleet.ts';
-import { eventOf, outcomeOf, type Told, until, WholeFleet } from './whole/fleet.ts';
+import { eventOf, type Json, outcomeOf, type Told, until, WholeFleet } from './whole/fleet.ts';
 import { tell } from './whole/table.ts';
 
 const why = whyNot();
@@ -30,15 +30,21 @@ describe.skipIf(why !== undefined)('a rank that eats the memory of a whole host'
 
   afterAll(() => fleet.down());
 
-  /** Runs as a service whose first process stays, so that its cgroup and what it counts stay too. */
+  /**
+   * Runs as a service whose first process stays, so that its cgroup and what it counts stay too. Returns once it holds
+   * all that it will.
+   */
   function archive(): void {
     fleet.must(
       'a',
       'root',
       // The next attempt finds it running still.
-      `systemctl is-active -q archive && exit 0; systemctl reset-failed archive 2>/dev/null; systemd-run -q --unit=archive --uid=lab -p OOMPolicy=continue sh -c '/srv/bin/node /srv/hold.mjs archive mib ${ARCHIVE_MIB} & wait; exec sleep 1000'`,
+      `systemctl is-active -q archive && exit 0; systemctl reset-failed archive 2>/dev/null; systemd-run -q --unit=archive --uid=lab -p OOMPolicy=continue sh -c '/srv/bin/node /srv/hold.mjs archive mib ${ARCHIVE_MIB} & wait; exec sleep 1000' || exit 1; until [ "$(ps -o rss= -p "$(pgrep -f "^/srv/bin/node /srv/hold.mjs archive")")" -ge ${ARCHIVE_MIB * 1024} ]; do sleep 0.1; done 2>/dev/null`,
     );
   }
+
+  const startEating = (): void =>
+    void fleet.must('a', 'root', 'pkill -USR2 -f "^/srv/bin/node /srv/eat.mjs"');
 
   const archived = (): boolean =>
     fleet.on('a', 'root', 'pgrep -f "^/srv/bin/node /srv/hold.mjs archive"').code === 0;
@@ -46,9 +52,10 @@ describe.skipIf(why !== undefined)('a rank that eats the memory of a whole host'
     fleet.on('a', 'root', 'pgrep -fc "^/srv/bin/node /srv/eat.mjs"').stdout.trim() === '0' ? 0 : 1;
   const guards = (): boolean => fleet.on('a', 'root', 'pgrep -f "^sh guard.sh"').code === 0;
 
-  const eater = (mibPerSecond: number, ...more: string[]): string => `  in: process
+  /** An engine that eats once it is told to. */
+  const eater = (mibPerSecond: number): string => `  in: process
   command: {sglang: [/srv/bin/node, /srv/eat.mjs]}
-args: {sglang: [${['--mib-per-second', `"${mibPerSecond}"`, ...more].join(', ')}]}`;
+args: {sglang: [--mib-per-second, "${mibPerSecond}", --on-signal]}`;
 
   function writeRecipe(guard: string, run: string): void {
     writeFileSync(
@@ -68,14 +75,20 @@ ${run}
     );
   }
 
-  /** The plan must not meet the archive, or it would ask about it: it begins once the rank has. */
-  const up = (withArchive = false): Promise<Told> =>
-    fleet.firstlight(['up', recipe, '--json'], {
-      seconds: 150,
-      onEvent: ({ type }) => {
-        if (withArchive && type === 'rank-started') archive();
-      },
+  /**
+   * The plan must not meet the archive, or it would ask about it: it begins once the rank has, and the rank eats once
+   * the archive holds all of its own, so that whoever runs out of memory does not hang on who is faster.
+   */
+  const up = (withArchive = false): Promise<Told> => {
+    const onceEach = eachAttempt(['rank-stage'], () => {
+      archive();
+      startEating();
     });
+    return fleet.firstlight(['up', recipe, '--json'], {
+      seconds: 240,
+      ...(withArchive ? { onEvent: onceEach } : {}),
+    });
+  };
 
   test('is stopped by its guard before the limit ends anything', async () => {
     const before = killsIn(fleet);
@@ -93,7 +106,7 @@ ${run}
     expect(killsIn(fleet) - before).toBe(0);
     expect(archived()).toBe(true);
     expect(eaters()).toBe(0);
-    await until('the guard is gone', () => !guards(), 5);
+    await until('the guard is gone', () => !guards());
     const folder = fleet.must('a', 'aurora', 'cat ~/.firstlight/*/ranks/greedy-r0/guard.json');
     expect(JSON.parse(folder)).toMatchObject({ state: 'stopped', by: 'signal', oomKills: 0 });
     tell({
@@ -107,7 +120,7 @@ ${run}
 
   test('does harm to others where it has no guard', async () => {
     const before = killsIn(fleet);
-    writeRecipe('off', eater(32));
+    writeRecipe('off', eater(64));
     const told = await up(true);
     expect(killsIn(fleet) - before).toBeGreaterThan(0);
     expect(archived()).toBe(false);
@@ -135,7 +148,7 @@ ${run}
     );
     const record = (): string =>
       fleet.on('a', 'aurora', 'cat ~/.firstlight/*/ranks/greedy-r0/guard.json').stdout;
-    await until('the guard has stopped its rank', () => record().includes('"state":"stopped"'), 90);
+    await until('the guard has stopped its rank', () => record().includes('"state":"stopped"'), 180);
     const eaterLives = eaters();
     fleet.on('a', 'root', 'pkill -f "^/srv/bin/node /srv/eat.mjs"');
     expect(eaterLives).toBe(1);
@@ -144,7 +157,7 @@ ${run}
     const state =
       "docker inspect -f '{{.State.Running}} {{.State.ExitCode}} {{.State.OOMKilled}}' firstlight-greedy-r0";
     expect(fleet.must('a', 'root', state)).toBe('false 137 false');
-    await until('the guard is gone', () => !guards(), 5);
+    await until('the guard is gone', () => !guards());
     const status = await fleet.firstlight(['status']);
     expect(status.text).toMatch(/stopped by its guard with/);
     const again = await up();
@@ -162,24 +175,21 @@ ${run}
   test('is told to have been killed for memory by its own cgroup’s counter alone', async () => {
     // The kernel must come before the guard, and which of the two is faster hangs on what else the machine does. So the
     // guard is held from before the first MiB until the kernel has ended something, in this attempt and in the next.
-    writeRecipe('1MiB', eater(700, '--on-signal'));
+    writeRecipe('1MiB', eater(700));
     let counted = killsIn(fleet);
     const release = setInterval(() => {
-      if (killsIn(fleet) === counted) return;
+      const before = counted;
+      // A cgroup that went took its count along.
       counted = killsIn(fleet);
-      fleet.must('a', 'root', 'pkill -CONT -f "^sh guard.sh"');
+      if (counted > before) fleet.must('a', 'root', 'pkill -CONT -f "^sh guard.sh"');
     }, 200);
     const told = await fleet
       .firstlight(['up', recipe, '--json'], {
-        seconds: 150,
-        onEvent: ({ type, guard }) => {
-          if (type === 'guard' && JSON.stringify(guard).includes('"oomKills":0'))
-            fleet.must(
-              'a',
-              'root',
-              'pkill -STOP -f "^sh guard.sh" && pkill -USR2 -f "^/srv/bin/node /srv/eat.mjs"',
-            );
-        },
+        seconds: 240,
+        onEvent: eachAttempt(['rank-stage', 'guard'], () => {
+          fleet.must('a', 'root', 'pkill -STOP -f "^sh guard.sh"');
+          startEating();
+        }),
       })
       .finally(() => clearInterval(release));
     const finding = eventOf(told, 'finding');
@@ -198,6 +208,24 @@ ${run}
   });
 });
 
+/**
+ * Acts once in each attempt, when all of these have been told in it: that the rank reads its weights, from when on it
+ * waits for its signal; that its guard guards.
+ */
+function eachAttempt(wanted: readonly ('rank-stage' | 'guard')[], act: () => void): (event: Json) => void {
+  const told = new Set<string>();
+  return ({ type, attempt, stage, guard }) => {
+    const news =
+      (type === 'rank-stage' && stage === 'weights') ||
+      (type === 'guard' && JSON.stringify(guard).includes('"state":"guards"'));
+    const key = `${String(type)} ${String(attempt)}`;
+    if (!news || told.has(key)) return;
+    told.add(key);
+    if (wanted.some((one) => one === type) && wanted.every((one) => told.has(`${one} ${String(attempt)}`)))
+      act();
+  };
+}
+
 /** Kills for memory that all cgroups of the host count, v2 or v1. */
 function killsIn(fleet: WholeFleet): number {
   const v1 = `/sys/fs/cgroup/memory/${fleet.prefix}/a`;
@@ -207,15 +235,27 @@ function killsIn(fleet: WholeFleet): number {
 }
 
 function killsOf(file: string): number {
-  return Number(/^oom_kill (\d+)$/m.exec(readFileSync(file, 'utf8'))?.[1] ?? 0);
+  const text = unlessGone(() => readFileSync(file, 'utf8'), '');
+  return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);
 }
 
 function files(folder: string, name: string): readonly string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+  const entries = unlessGone(() => readdirSync(folder, { withFileTypes: true }), []);
+  return entries.flatMap((entry) =>
     entry.isDirectory()
       ? files(join(folder, entry.name), name)
       : entry.name === name
         ? [join(folder, name)]
         : [],
   );
+}
+
+/** Cgroups come and go while they are read. */
+function unlessGone<T>(read: () => T, gone: T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Error && /^(ENOENT|ENODEV)/.test(error.message)) return gone;
+    throw error;
+  }
 }
