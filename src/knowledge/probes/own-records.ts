@@ -21,6 +21,9 @@ export const ownRecordsProbe: Probe = {
 ${NODE_FOLDER_SH}
 ${LOCK_DIR_SH}
 line() { head -c 65536 "$1" | tr '\000-\037' ' '; echo; }
+# Field 22 of stat, counted behind the name, which may hold blanks: a pid alone may be somebody else's by now. A zombie
+# holds its pid until its parent asks for it, and runs no more.
+ticks() { sed 's/.*) //' "$R/proc/$1/stat" 2>/dev/null | awk '{if ($1 == "Z" || $1 == "X") print "dead"; else print $20; exit}'; }
 echo read
 for d in "$FL"/ranks/*; do
   [ -f "$d/service.json" ] || continue
@@ -33,16 +36,16 @@ for d in "$FL"/ranks/*; do
   if [ -f "$d/guard.json" ]; then
     pid=; ticks=; now=
     read -r pid ticks rest <"$d/guard"
-    now=$(sed 's/.*) //' "$R/proc/$pid/stat" 2>/dev/null | awk '{print $20; exit}')
+    now=$(ticks "$pid")
     if [ "$now" = "$ticks" ] && kill -0 "$pid"; then printf 'guard alive '; else printf 'guard gone '; fi
     line "$d/guard.json"
   fi
   if [ -f "$d/runner" ]; then
     pid=; ticks=; now=
     read -r pid ticks rest <"$d/runner"
-    # Field 22 of stat, counted behind the name, which may hold blanks: a pid alone may be somebody else's by now.
-    now=$(sed 's/.*) //' "$R/proc/$pid/stat" 2>/dev/null | awk '{print $20; exit}')
-    if [ -n "$now" ] && { [ "$now" = "$ticks" ] || [ -z "$ticks" ]; }; then printf 'runner alive %s\n' "$pid"
+    now=$(ticks "$pid")
+    if [ "$now" = dead ]; then printf 'runner gone %s\n' "$pid"
+    elif [ -n "$now" ] && { [ "$now" = "$ticks" ] || [ -z "$ticks" ]; }; then printf 'runner alive %s\n' "$pid"
     elif [ -z "$now$ticks" ] && kill -0 "$pid"; then printf 'runner alive %s\n' "$pid"
     else printf 'runner gone %s\n' "$pid"; fi
   fi
