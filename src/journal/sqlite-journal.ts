@@ -62,14 +62,15 @@ class SqliteJournal implements Journal {
   read(run: string, afterSeq = 0, limit = Number.POSITIVE_INFINITY): readonly Event[] {
     // One text for many: to hand each row over by itself takes longer than to read it.
     const select = this.#database.prepare(
-      `SELECT '[' || coalesce(group_concat(json, ',' ORDER BY seq), '') || ']' AS json
-       FROM (SELECT json, seq FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?)`,
+      `SELECT '[' || coalesce(group_concat(json, ','), '') || ']' AS json
+       FROM (SELECT json FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?)`,
     );
     const found: Event[] = [];
     for (;;) {
       const most = Math.min(AT_ONCE, limit - found.length);
       const events = parseEvents(text(select.get(run, found.at(-1)?.seq ?? afterSeq, most), 'json'));
-      found.push(...events);
+      // SQLite joins them in order but does not promise to; when it has to, that takes it twice as long as all the rest.
+      found.push(...events.toSorted((a, b) => a.seq - b.seq));
       if (events.length < AT_ONCE || found.length === limit) return found;
     }
   }

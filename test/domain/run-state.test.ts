@@ -261,6 +261,28 @@ test('what is no event is not read as one', () => {
   expect(() => parseEvent('not json')).toThrow();
 });
 
+test('many moves of ranks at once are the same as one after the other', () => {
+  const bodies = fc.oneof(
+    fc
+      .record({
+        rank: fc.nat(2),
+        name: fc.constantFrom('rendezvous', 'weights'),
+        percent: fc.constantFrom(undefined, 1, 2),
+        attempt: fc.integer({ min: 1, max: 2 }),
+      })
+      .map(({ rank, name, percent, attempt }) => stage(rank, name, percent, attempt)),
+    fc.constantFrom(rankStarted(0), rankStarted(1), rankStarted(1, 2), finding),
+  );
+  fc.assert(
+    fc.property(fc.array(bodies, { maxLength: 40 }), fc.nat(40), (some, cut) => {
+      const all = events(rankStarted(0), ...some);
+      const one = all.reduce(fold, blank);
+      expect(foldAll(all)).toEqual(one);
+      expect(foldAll(all.slice(cut), foldAll(all.slice(0, cut)))).toEqual(one);
+    }),
+  );
+});
+
 test('the fold takes events in any order, and changes no state that it was given', () => {
   const all = events(
     started,

@@ -1,5 +1,5 @@
 import type { RunsReport } from '../../domain/report.ts';
-import { blank, fold, type RunState } from '../../domain/run-state.ts';
+import { blank, foldAll, type RunState } from '../../domain/run-state.ts';
 import type { World } from '../../operations/world.ts';
 
 const KEPT = 16;
@@ -54,7 +54,7 @@ export function newRunStates(journal: () => World['journal']): RunStates {
     try {
       for (;;) {
         const events = journal().read(run, state.lastSeq, AT_ONCE);
-        for (const event of events) state = fold(state, event);
+        state = foldAll(events, state);
         if (events.length < AT_ONCE) break;
         // Others are served between two slices.
         await new Promise((resolve) => setImmediate(resolve));

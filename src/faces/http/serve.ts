@@ -70,6 +70,9 @@ export async function serveOn(
     tls: tls !== undefined,
     browse: input.open && !open && process.stdout.isTTY === true,
   });
+  // The page that opens next shows this run; whoever asks for it is told why it cannot be read.
+  const newest = outer.journal.latest();
+  if (newest !== undefined) void desk.states.of(newest).catch(() => undefined);
   await aborted(outer.signal);
   await desk.jobs.over();
   await server.close();

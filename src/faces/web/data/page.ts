@@ -2,7 +2,7 @@ import type { ClusterInfo } from '../../../domain/cluster.ts';
 import type { Event } from '../../../domain/event.ts';
 import type { NodeFacts } from '../../../domain/facts.ts';
 import type { LogWindow } from '../../../domain/log-rows.ts';
-import { blank, fold, type RunState } from '../../../domain/run-state.ts';
+import { blank, fold, foldAll, type RunState } from '../../../domain/run-state.ts';
 import { type Address, readAddress, writeAddress } from './address.ts';
 import { getCluster, getEvents, getLook, getRun, getRuns, Refused, type RunSummary } from './api.ts';
 import { follow } from './stream.ts';
@@ -75,10 +75,12 @@ export class PageStore {
     setInterval(() => this.change({ now: Date.now() }), 1000);
     setInterval(() => void this.readRuns(), 5000);
     this.change({});
-    await this.attempt(async () => this.change({ cluster: await getCluster() }));
-    await this.readRuns();
+    const cluster = this.attempt(async () => this.change({ cluster: await getCluster() }), false);
+    // It names the newest run, where the address names none; the list of runs may take longer than that run.
+    if (this.page.address.run === undefined) await cluster;
     await this.open(this.page.address);
     void this.lookNow(false);
+    await this.readRuns(false);
   }
 
   /** What a person goes to; written into the address bar. */
@@ -103,11 +105,11 @@ export class PageStore {
     await this.attempt(async () => this.change({ look: await getLook(fresh) }));
   }
 
-  /** Runs it; a refusal is shown in its own card, not thrown. */
-  async attempt(work: () => Promise<unknown>): Promise<boolean> {
+  /** Runs it; a refusal is shown in its own card, not thrown. Without `clears` a success leaves one before it there. */
+  async attempt(work: () => Promise<unknown>, clears = true): Promise<boolean> {
     try {
       await work();
-      if (this.page.refused) this.change({ refused: undefined });
+      if (clears && this.page.refused) this.change({ refused: undefined });
       return true;
     } catch (error) {
       if (error instanceof Refused) this.change({ refused: { message: error.message, hint: error.hint } });
@@ -134,7 +136,7 @@ export class PageStore {
     this.draw(this.page);
   }
 
-  private async readRuns(): Promise<void> {
+  private async readRuns(clears = true): Promise<void> {
     await this.attempt(async () => {
       const runs = await getRuns();
       if (runs.length !== this.page.runs.length || runs[0]?.outcome !== this.page.runs[0]?.outcome)
@@ -151,14 +153,14 @@ export class PageStore {
           // Folds that lie open are of the run before, where there was one.
           await this.open(address);
         else this.refine({ open: [] });
-    });
+    }, clears);
   }
 
   private async open(address: Address): Promise<void> {
     const token = ++this.opened;
     this.change({ address });
     if (address.view === 'runs') return;
-    const run = address.run ?? this.page.runs[0]?.run;
+    const run = address.run ?? this.page.runs[0]?.run ?? this.page.cluster?.newestRun;
     if (run === undefined) {
       this.change({ reading: false, connection: { state: 'live', since: Date.now() } });
       return;
@@ -205,11 +207,11 @@ export class PageStore {
     const end = until === -1 ? events.length : until;
     const kept = Math.min(this.snapshots.length, Math.floor(end / SNAPSHOT));
     let state = this.snapshots[kept - 1] ?? blank;
-    for (let index = kept * SNAPSHOT; index < end; index++) {
-      const event = events[index];
-      if (event !== undefined) state = fold(state, event);
-      if ((index + 1) % SNAPSHOT !== 0) continue;
-      this.snapshots[(index + 1) / SNAPSHOT - 1] = state;
+    for (let from = kept * SNAPSHOT; from < end; from += SNAPSHOT) {
+      const to = Math.min(from + SNAPSHOT, end);
+      state = foldAll(events.slice(from, to), state);
+      if (to % SNAPSHOT !== 0) break;
+      this.snapshots[to / SNAPSHOT - 1] = state;
       await new Promise((resolve) => setTimeout(resolve)); // between slices the page answers
       if (token !== this.opened) return;
     }
