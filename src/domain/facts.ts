@@ -154,6 +154,8 @@ export type Owner =
       readonly restartPolicy: Fact<string>;
       readonly autoRemove: Fact<boolean>;
       readonly composeProject?: string;
+      /** The service of Docker Swarm whose task it is. */
+      readonly swarmService?: string;
     }
   | {
       readonly kind: 'unit';

@@ -175,7 +175,12 @@ function portBlocker(
     cause: 'port-already-in-use',
     node,
     title: `Port ${port} of ${node}, for the ${what}, is in use by ${who} (${address}).`,
-    advice: [`Choose another ${key} in the recipe, or stop it: sudo ss -ltnp 'sport = :${port}'`],
+    advice: [
+      `Choose another ${key} in the recipe, or stop it: sudo ss -ltnp 'sport = :${port}'`,
+      ...(holder?.protectedWhy === undefined
+        ? []
+        : [`${holder.name} is left alone here: ${holder.protectedWhy}.`]),
+    ],
     values: {
       port: String(port),
       kind: what === 'API' ? 'api' : 'rendezvous',

@@ -1,4 +1,5 @@
 import { known, type Owner, unknown } from '../../domain/facts.ts';
+import { quotePlainly } from '../../domain/quote.ts';
 import { type Attribution, attribute } from './cgroup.ts';
 import {
   containerOf,
@@ -86,6 +87,8 @@ function containerOwner(whose: Extract<Attribution, { kind: 'container' }>, inpu
   const seen = containerOf(whose.id, input);
   if (seen !== undefined) {
     const project = seen.labels['com.docker.compose.project'] ?? seen.labels['io.podman.compose.project'];
+    // swarmkit puts it on the container of every task (Docker, "Swarm mode key concepts").
+    const service = seen.labels['com.docker.swarm.service.name'];
     return {
       kind: 'container',
       runtime: seen.runtime,
@@ -95,6 +98,7 @@ function containerOwner(whose: Extract<Attribution, { kind: 'container' }>, inpu
       restartPolicy: known(seen.restartPolicy),
       autoRemove: known(seen.autoRemove),
       ...(project === undefined ? {} : { composeProject: project }),
+      ...(service === undefined || service === '' ? {} : { swarmService: printable(service) }),
     };
   }
   const short = whose.id.slice(0, 12);
@@ -178,9 +182,15 @@ export function nameOf(main: Member, owner: Owner): string {
   }
 }
 
-/** Why this is never proposed to be stopped, whatever it holds; a container is stopped as a whole or not at all. */
+/**
+ * Why this is never proposed to be stopped, whatever it holds; a container is stopped as a whole or not at all. That of
+ * a Swarm task is no more than one try of its service: stopped, it is never started again, and another takes its place
+ * at once, on this node or another. Its service alone is scaled down and up, and a manager alone can do that.
+ */
 export function whyProtected(members: readonly Member[], owner: Owner): string | undefined {
-  if (owner.kind === 'container' || owner.kind === 'rank') return undefined;
+  if (owner.kind === 'container')
+    return owner.swarmService === undefined ? undefined : swarmWords(owner.swarmService);
+  if (owner.kind === 'rank') return undefined;
   const unit = owner.kind === 'unit' ? protectedWhy(owner.unit) : undefined;
   if (unit !== undefined) return unit;
   if (owner.kind === 'unit' && /^(org\.gnome|gnome-|plasma-|pipewire|wireplumber|xdg-)/.test(owner.unit)) {
@@ -191,4 +201,8 @@ export function whyProtected(members: readonly Member[], owner: Owner): string |
     if (why !== undefined) return why;
   }
   return undefined;
+}
+
+function swarmWords(service: string): string {
+  return `it is a task of Docker Swarm's service ${service}, which would start another in its place; to have its memory, on a manager of the swarm: docker service scale ${quotePlainly(service)}=0 (a global service: keep it off this node by a constraint)`;
 }

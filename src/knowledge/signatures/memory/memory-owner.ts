@@ -1,5 +1,6 @@
 import type { Evidence } from '../../../domain/evidence.ts';
 import { type Holder, type ReachedFacts, valueIf } from '../../../domain/facts.ts';
+import { quotePlainly } from '../../../domain/quote.ts';
 import { gib } from '../../../domain/units.ts';
 import { factsAfter, factsOf, foreignHolders } from '../scene.ts';
 import { isGb10Size } from './memory-readings.ts';
@@ -105,6 +106,9 @@ export function holderWords(holder: Holder): string {
 /** The command that would stop it, for a person to run on the node. */
 export function stopCommand(holder: Holder): string {
   const owner = holder.owner;
+  // A Swarm service starts another task in its place at once; where the node is no manager, docker says so.
+  if (owner.kind === 'container' && owner.swarmService !== undefined)
+    return `docker service scale ${quotePlainly(owner.swarmService)}=0  # on a manager of the swarm`;
   if (owner.kind === 'container') return `${owner.runtime} stop ${owner.name}`;
   if (owner.kind === 'unit') {
     return owner.userUnitUid === undefined
