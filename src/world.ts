@@ -56,6 +56,7 @@ export function makeWorld(options: WorldOptions): OpenWorld {
   let hosts: Hosts | undefined;
   let journal: Journal | undefined;
   const secrets = options.shared?.secrets ?? openSecrets(options);
+  const onQuiet = (host: string) => options.live({ kind: 'quiet', host });
   return {
     get cluster() {
       if (cluster === undefined) {
@@ -65,7 +66,7 @@ export function makeWorld(options: WorldOptions): OpenWorld {
       return cluster;
     },
     get hosts() {
-      hosts ??= openHosts(this.cluster, { secrets });
+      hosts ??= openHosts(this.cluster, { secrets, onQuiet });
       return hosts;
     },
     get journal() {
@@ -77,7 +78,7 @@ export function makeWorld(options: WorldOptions): OpenWorld {
       return journal;
     },
     clusterFile: resolve(options.cluster),
-    openHosts: (other) => openHosts(other, { secrets }),
+    openHosts: (other) => openHosts(other, { secrets, onQuiet }),
     secrets,
     clock,
     signal: options.signal,

@@ -21,6 +21,8 @@ export type Live =
     }
   /** A piece of a chat answer as it streams. */
   | { readonly kind: 'text'; readonly part: 'answer' | 'reasoning'; readonly text: string }
+  /** A host, or a jump host, that has said nothing for some seconds: it is asked whether it is still there. */
+  | { readonly kind: 'quiet'; readonly host: string }
   | { readonly kind: 'beat'; readonly node: string; readonly availableBytes: number | undefined }
   /** One more look at who holds the memory, of `memory --watch`. */
   | { readonly kind: 'memory'; readonly report: MemoryReport };

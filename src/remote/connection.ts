@@ -3,6 +3,7 @@ import type { Unreachable } from '../domain/command.ts';
 import { classify, failureOf, type Symptom as Seen } from './classify.ts';
 import { fetchHostKey } from './host-key.ts';
 import { askJump, keyWithPassphrase } from './key-trouble.ts';
+import { ANSWERS_NOTHING, jumpBroken, knock } from './knock.ts';
 import { type Limit, limitTo, pause, Shared } from './limit.ts';
 import { masterAlive } from './master-alive.ts';
 import { type Place, placeOf } from './place.ts';
@@ -14,31 +15,53 @@ type Symptom = Seen & { readonly unclear?: boolean };
 /** Logins through one jump host at once: sshd begins to drop them at ten (MaxStartups). */
 const LOGINS_THROUGH_ONE = 8;
 const TRIES = 4;
-/** What another client on the jump host may find out for us. */
-const DIALLING: ReadonlySet<string> = new Set([
-  'no-route',
-  'refused',
-  'timeout-connect',
-  'timeout-banner',
-  'name-unknown',
-]);
+
+export type ConnectionOptions = LinkOptions & {
+  /** How long the host may say nothing before it is asked, beside, whether it is there. */
+  readonly quietMs: number;
+  /** Told then, once, with the link's name. */
+  readonly onQuiet: (name: string) => void;
+};
 
 /** One multiplexed connection to one host, opened when it is needed and kept for ten minutes. */
 export class Connection {
   readonly link: Link;
   readonly via: Connection | undefined;
-  readonly #options: LinkOptions;
+  readonly #options: ConnectionOptions;
   readonly #limit: Limit;
   readonly #through = limitTo(LOGINS_THROUGH_ONE);
   readonly #shared: Shared<Unreachable | undefined>;
+  readonly #knocks: Shared<Unreachable | undefined>;
   #openAt = 0;
+  #quiet = false;
 
-  constructor(link: Link, via: Connection | undefined, options: LinkOptions, limit: Limit) {
+  constructor(link: Link, via: Connection | undefined, options: ConnectionOptions, limit: Limit) {
     this.link = link;
     this.via = via;
     this.#options = options;
     this.#limit = limit;
     this.#shared = new Shared((signal) => this.#open(signal));
+    this.#knocks = new Shared((signal) => knock(this, options, signal));
+  }
+
+  /** How long the host may say nothing before it is asked whether it is there. */
+  get quietMs(): number {
+    return this.#options.quietMs;
+  }
+
+  /** Tells that the host says nothing, once until it is heard again. */
+  quiet(): void {
+    if (!this.#quiet) this.#options.onQuiet(this.link.name);
+    this.#quiet = true;
+  }
+
+  /**
+   * Asks a host that says nothing, past the connection that is open, whether it is still there. Undefined where it is,
+   * however slow, and where nobody can tell. Many callers share one question.
+   */
+  async gone(signal: AbortSignal): Promise<Unreachable | undefined> {
+    const met = await this.#knocks.join(signal);
+    return met !== undefined && ANSWERS_NOTHING.has(met.why) ? met : undefined;
   }
 
   /** Undefined when it is open. Many callers share one attempt. */
@@ -60,6 +83,7 @@ export class Connection {
   }
 
   used(): void {
+    this.#quiet = false;
     if (this.#openAt > 0) this.#openAt = performance.now();
   }
 
@@ -89,17 +113,26 @@ export class Connection {
 
   async #start(signal: AbortSignal): Promise<Unreachable | undefined> {
     for (let tries = 1; ; tries += 1) {
-      const { failure, symptom } = await this.#login(signal);
-      if (failure === undefined) return undefined;
-      // Sshd drops logins at random when many come at once; another controller may also have been faster.
-      const again = symptom.why === 'too-many-connections' && tries < TRIES;
-      if (!again) return failure();
+      const early = new AbortController();
+      try {
+        const { failure, symptom } = await this.#login(signal, AbortSignal.any([signal, early.signal]));
+        if (failure === undefined) return undefined;
+        // Sshd drops logins at random when many come at once; another controller may also have been faster.
+        const again = symptom.why === 'too-many-connections' && tries < TRIES;
+        if (!again) return await failure();
+      } finally {
+        early.abort();
+      }
       await pause(200 * tries + Math.random() * 400 * tries, signal);
       if (await this.#check(signal)) return undefined;
     }
   }
 
-  async #login(signal: AbortSignal): Promise<{
+  /** `early`: for what is asked beside it, which may outlast it. */
+  async #login(
+    signal: AbortSignal,
+    early: AbortSignal,
+  ): Promise<{
     readonly symptom: Symptom;
     readonly failure: (() => Promise<Unreachable>) | undefined;
   }> {
@@ -107,6 +140,14 @@ export class Connection {
     const log = this.link.log;
     const logAt = sizeOf(log);
     const jumpAt = this.via ? sizeOf(this.via.link.log) : 0;
+    let knocked: Promise<Unreachable | undefined> | undefined;
+    const quiet = setTimeout(() => {
+      this.quiet();
+      if (this.via === undefined) return;
+      // What the jump host meets is asked while ssh waits, not when it has waited in vain.
+      knocked = this.#knocks.join(early);
+      knocked.catch(() => undefined); // the login has ended without need of it
+    }, this.quietMs);
     try {
       // The master goes to the background; its own log tells later what it could not forward.
       const ended = await runLocal(this.argv(['-M', '-N', '-f', '-E', log, '-o', 'ControlMaster=yes']), {
@@ -123,21 +164,25 @@ export class Connection {
       const symptom = ended.timedOut
         ? ({ why: 'timeout-banner', atJump: false } as const)
         : classify(text, jumpLog);
-      return { symptom, failure: () => this.#explain(symptom, `${jumpLog}${text}`, signal) };
+      return { symptom, failure: () => this.#explain(symptom, `${jumpLog}${text}`, signal, knocked) };
     } finally {
+      clearTimeout(quiet);
       rmSync(said, { force: true });
     }
   }
 
-  async #explain(symptom: Symptom, text: string, signal: AbortSignal): Promise<Unreachable> {
+  async #explain(
+    symptom: Symptom,
+    text: string,
+    signal: AbortSignal,
+    knocked: Promise<Unreachable | undefined> | undefined,
+  ): Promise<Unreachable> {
     const place = await placeOf(this, signal);
     const vain = symptom.why === 'timeout-banner' || symptom.why === 'too-many-connections';
     if (this.via !== undefined && (symptom.unclear === true || vain)) {
       // Behind a jump host, silence and an end without a word may be its own vain attempt to connect: it is asked.
-      const asked = await askJump(this.via, place, signal);
-      const seen = asked === undefined ? undefined : classify(asked.text, '').why;
-      if (seen !== undefined && DIALLING.has(seen))
-        return failureOf({ why: seen, atJump: true }, place, text);
+      const met = await (knocked ?? this.#knocks.join(signal));
+      if (met !== undefined) return met;
     }
     switch (symptom.why) {
       case 'key-refused':
@@ -189,14 +234,7 @@ export class Connection {
   }
 
   async #jumpBroken(broken: Unreachable, signal: AbortSignal): Promise<Unreachable> {
-    const place = await placeOf(this, signal);
-    const failure = failureOf({ why: 'jump-unreachable', atJump: true }, place, broken.text);
-    return {
-      ...failure,
-      sentence: `${failure.sentence} ${broken.sentence}`,
-      remedy: broken.remedy,
-      ...(broken.hostKey === undefined ? {} : { hostKey: broken.hostKey }),
-    };
+    return jumpBroken(broken, await placeOf(this, signal));
   }
 }
 

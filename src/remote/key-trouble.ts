@@ -47,5 +47,5 @@ export async function askJump(
   const code = /^ssh-ended:(\d+)$/m.exec(ran.stdout)?.[1];
   // 127: no ssh client there.
   if (code === undefined || code === '127') return undefined;
-  return { getsIn: code === '0', text: ran.stdout };
+  return { getsIn: code === '0', text: ran.stdout.replace(/^ssh-ended:\d+\n?/m, '') };
 }

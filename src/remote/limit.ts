@@ -87,6 +87,14 @@ function race<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
+/** What the first of them came to that came to anything; undefined when none did. Rejects as the first that fails. */
+export function firstKnown<T>(works: readonly Promise<T | undefined>[]): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    for (const work of works) work.then((found) => found !== undefined && resolve(found), reject);
+    Promise.all(works).then(() => resolve(undefined), reject);
+  });
+}
+
 /** Resolves after the time, or rejects with the signal's reason. */
 export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
 import type { Cluster } from '../domain/cluster.ts';
-import { Connection } from './connection.ts';
+import { Connection, type ConnectionOptions } from './connection.ts';
 import type { Hosts, Secrets } from './host.ts';
 import { acceptKey } from './host-key.ts';
 import { limitTo } from './limit.ts';
@@ -22,9 +22,17 @@ export function openHosts(
     readonly socketFolder?: string;
     /** ssh's ConnectTimeout, 10 where left out. */
     readonly connectTimeoutSeconds?: number;
+    /** How long a host may say nothing before it is asked, beside, whether it is there; 3000 where left out. */
+    readonly quietMs?: number;
+    /** Told when that time is over, with the name of the node or jump host. */
+    readonly onQuiet?: (name: string) => void;
   },
 ): Hosts {
-  const linkOptions = { connectTimeoutSeconds: options.connectTimeoutSeconds ?? 10 };
+  const linkOptions: ConnectionOptions = {
+    connectTimeoutSeconds: options.connectTimeoutSeconds ?? 10,
+    quietMs: options.quietMs ?? 3000,
+    onQuiet: options.onQuiet ?? (() => undefined),
+  };
   const links = makeLinks(cluster, openSocketFolder(options.socketFolder), linkOptions);
   const limit = limitTo(LOGINS);
   const connections = new Map<Link, Connection>();

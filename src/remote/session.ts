@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import type { Command } from '../domain/command.ts';
+import type { Command, Unreachable } from '../domain/command.ts';
 import type { Connection } from './connection.ts';
 import { Frame, type FrameEnd } from './frame.ts';
 import type { Secrets } from './host.ts';
@@ -11,7 +11,8 @@ import { endChild, missingProgram } from './ssh-child.ts';
 export type SessionEnd =
   | { readonly kind: 'ended'; readonly end: FrameEnd; readonly milliseconds: number; readonly noise: string }
   | { readonly kind: 'timeout' }
-  | { readonly kind: 'broken'; readonly text: string };
+  | { readonly kind: 'broken'; readonly text: string }
+  | { readonly kind: 'gone'; readonly failure: Unreachable };
 
 /** Our own patience goes past the node's `timeout`, which also ends what runs there. */
 const GRACE_MS = 4000;
@@ -20,7 +21,8 @@ const LINGER_MS = 300;
 
 /**
  * One command over one session of an open connection. Its answer comes with its frame; the session itself, which `keep`
- * hears of, may last a little longer. Rejects with the signal's reason, after the child was told to end.
+ * hears of, may last a little longer. A host that says nothing at first is asked whether it is still there: the session
+ * would wait for minutes where an open connection leads to nobody any more. Rejects with the signal's reason, after the child was told to end.
  */
 export function runSession(
   connection: Connection,
@@ -57,16 +59,34 @@ export function runSession(
     const out = new Frame(marker, options.stdout);
     const err = new Frame(marker, options.stderr);
     let settled = false;
+    const heard = new AbortController();
+    const quiet = setTimeout(() => {
+      connection.quiet();
+      connection.gone(AbortSignal.any([signal, heard.signal])).then(
+        (failure) => {
+          if (failure === undefined || settled || heard.signal.aborted) return;
+          settle({ kind: 'gone', failure });
+          endChild(child);
+        },
+        () => undefined, // it was heard meanwhile, or the session is over
+      );
+    }, connection.quietMs);
+    const hear = (): void => {
+      clearTimeout(quiet);
+      heard.abort();
+    };
     const settle = (end: SessionEnd): void => {
       if (settled) return;
       settled = true;
       clearTimeout(timer);
+      hear();
       signal.removeEventListener('abort', abort);
       resolve(end);
     };
     const abort = (): void => {
       settled = true;
       clearTimeout(timer);
+      hear();
       endChild(child);
       reject(signal.reason);
     };
@@ -87,6 +107,7 @@ export function runSession(
       settle({ kind: 'ended', end: out.end, milliseconds, noise: err.noise });
       setTimeout(() => endChild(child), LINGER_MS).unref();
     };
+    child.stdout.once('data', hear);
     child.stdout.on('data', (chunk: Buffer) => {
       if (!settled) out.feed(chunk);
       look();
@@ -101,6 +122,7 @@ export function runSession(
       if (settled) return;
       settled = true;
       clearTimeout(timer);
+      hear();
       signal.removeEventListener('abort', abort);
       reject(missingProgram('ssh', error));
     });

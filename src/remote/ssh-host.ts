@@ -120,6 +120,10 @@ export class SshHost implements Host {
       this.#connection.forget();
       return { kind: 'timeout', seconds: command.timeoutSeconds ?? 0, stdout: '', stderr: '' };
     }
+    if (ended.kind === 'gone') {
+      this.#connection.forget();
+      return { kind: 'lost', failure: ended.failure };
+    }
     if (ended.kind === 'broken') {
       this.#connection.forget();
       const symptom = classify(ended.text, '');

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { limitTo, pause } from '../../src/remote/limit.ts';
+import { firstKnown, limitTo, pause } from '../../src/remote/limit.ts';
 
 const over = AbortSignal.abort(new Error('over'));
 
@@ -43,4 +43,11 @@ it('what work keeps holds its place after its answer, and frees it however it en
   end();
   await next;
   await expect(limit(never, async () => 'free')).resolves.toBe('free');
+});
+
+it('the first that came to anything is taken, whoever still works, and nothing is when none did', async () => {
+  const works = new Promise<string>(() => undefined);
+  expect(await firstKnown([Promise.resolve(undefined), works, Promise.resolve('found')])).toBe('found');
+  expect(await firstKnown([Promise.resolve(undefined), Promise.resolve(undefined)])).toBeUndefined();
+  await expect(firstKnown([works, Promise.reject(new Error('broken'))])).rejects.toThrow('broken');
 });

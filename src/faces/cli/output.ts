@@ -3,7 +3,7 @@ import { blank, fold, type RunState } from '../../domain/run-state.ts';
 import type { Live } from '../../operations/world.ts';
 import { cleanAll, safeJson } from './clean.ts';
 import type { LiveView } from './live-screen.ts';
-import { plainLine, signOfLife } from './plain.ts';
+import { plainLine, quietLine, signOfLife } from './plain.ts';
 import type { SecretInput } from './secret.ts';
 import { finish, type Style } from './style.ts';
 
@@ -95,7 +95,12 @@ export function plainProgress(
       saidAt = options.now();
       write(finish([line], style));
     },
-    live: () => {},
+    live: (raw) => {
+      const update = cleanAll(raw);
+      if (update.kind !== 'quiet') return;
+      saidAt = options.now();
+      write(finish([quietLine(update.host, saidAt)], style));
+    },
     states: states.all,
     listen: () => {},
     pause: () => () => {},

@@ -26,6 +26,11 @@ export function signOfLife(state: RunState, now: number): string | undefined {
   return `${clock(new Date(now).toISOString())}  ${'still'.padEnd(TYPE_COLUMNS)} ${text}`;
 }
 
+/** A line for a host that is slow to answer, or gone: what happens meanwhile. */
+export function quietLine(host: string, now: number): string {
+  return `${clock(new Date(now).toISOString())}  ${'still'.padEnd(TYPE_COLUMNS)} ${host} says nothing; looking whether it is there, for 10 s at most`;
+}
+
 function typeOf(event: Event): string {
   switch (event.type) {
     case 'step-started':

@@ -49,3 +49,19 @@ test('while a question stands there is no sign of life, and none after the end',
   expect(signOfLife(blank, 0)).toBeUndefined();
   expect(signOfLife(foldAll(storyEvents), storyTime(300))).toBeUndefined();
 });
+
+test('a host that says nothing is named at once, so that nobody waits without knowing for whom', () => {
+  let text = '';
+  const progress = plainProgress(
+    (more) => {
+      text += more;
+    },
+    style,
+    { now: () => storyTime(0) },
+  );
+  progress.live({ kind: 'quiet', host: 'spark-b' });
+  progress.stop();
+  expect(text).toMatch(
+    /^\d\d:\d\d:\d\d {2}still {10}spark-b says nothing; looking whether it is there, for 10 s at most\n$/,
+  );
+});
