@@ -42,6 +42,11 @@ const OTHERS: readonly Bystander[] = [
   },
 ];
 
+/** An engine begins on a host when this is not there. */
+const HELD = '/tmp/held';
+const HOLDABLE = `  in: process
+  command: {sglang: [/bin/sh, -c, 'while [ -e ${HELD} ]; do sleep 0.05; done; exec "$@"', sh, /srv/bin/node, /srv/dist/lab/engine/main.js, sglang]}`;
+
 describe.skipIf(why !== undefined)('causes broken for real on whole hosts', () => {
   const fleet = new WholeFleet(2);
   const recipe = fleet.file('recipe.yaml');
@@ -74,7 +79,12 @@ describe.skipIf(why !== undefined)('causes broken for real on whole hosts', () =
   async function mend(): Promise<void> {
     const broken = struck;
     struck = undefined;
+    release(broken);
     await broken?.mend(fleet);
+  }
+
+  function release(broken: Broken | undefined): void {
+    if (broken?.holds !== undefined) fleet.must(broken.holds, 'root', `rm -f ${HELD}`);
   }
 
   /** One run over the broken hosts; whoever is asked for consent gives it to what the case names, and to nothing else. */
@@ -108,12 +118,15 @@ describe.skipIf(why !== undefined)('causes broken for real on whole hosts', () =
   for (const broken of BROKEN) {
     test(`${broken.what}: named, on its node, shown and ended`, async () => {
       const since = Date.now() / 1000;
-      fleet.writeRecipe({ nodes: ['a', 'b'], name: broken.name, ...broken.recipe });
+      const held = broken.holds === undefined ? {} : { run: HOLDABLE };
+      fleet.writeRecipe({ nodes: ['a', 'b'], name: broken.name, ...held, ...broken.recipe });
+      if (broken.holds !== undefined) fleet.must(broken.holds, 'root', `touch ${HELD}`);
       let met = false;
       const strike = (): void => {
         met = true;
         struck = broken;
         broken.strike(fleet);
+        release(broken);
       };
       if (broken.at === undefined) strike();
       const told = await bringUp(broken, strike);

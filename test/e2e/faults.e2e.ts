@@ -64,8 +64,8 @@ describe.skipIf(why !== undefined)('faults at the stages of a bring-up, on whole
     const fault = struck;
     struck = undefined;
     await fault?.mend(fleet, 'b');
-    await until('spark-b answers again', () => fleet.on('b', 'root', 'true').code === 0, 60);
-    if (fault !== undefined) fleet.host('ready', 'b', '60');
+    await until('spark-b answers again', () => fleet.on('b', 'root', 'true').code === 0, 120);
+    if (fault !== undefined) fleet.host('ready', 'b', '120');
   }
 
   /** Somebody on the worker listens where the rank wants to: consent to stop them. */
@@ -102,7 +102,7 @@ describe.skipIf(why !== undefined)('faults at the stages of a bring-up, on whole
     if (stage !== 'serving') return { told };
     expect(outcomeOf(told), told.text).toBe('serving');
     strike();
-    const status = await fleet.firstlight(['status', '--json'], { seconds: 90 });
+    const status = await fleet.firstlight(['status', '--json'], { seconds: 180 });
     return { told: await fleet.firstlight(['up', recipe, '--json', ...password], { seconds: 240 }), status };
   }
 

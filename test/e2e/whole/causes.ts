@@ -11,6 +11,8 @@ export type Broken = {
   readonly strike: (fleet: WholeFleet) => void;
   /** The event of the run with which it breaks; before the run where left out. */
   readonly at?: (event: Json) => boolean;
+  /** The host whose engine does not begin before it has broken, although its rank is started. */
+  readonly holds?: Letter;
   readonly mend: (fleet: WholeFleet) => Promise<void> | void;
   readonly cause: string;
   readonly family: string;
@@ -31,7 +33,7 @@ const OTHER_CAGE = 'enP2p1s0f0np0';
 const SQUATTER = '/srv/bin/trainer /srv/hold.mjs thesis';
 /** Somebody's server, which is there once this ends. */
 const LISTENS =
-  'cd /tmp && { setsid /srv/bin/node /srv/hold.mjs squat mib 32 listen 20000 </dev/null >/dev/null 2>&1 & } && for i in $(seq 40); do ss -ltnH "sport = :20000" | grep -q 20000 && exit 0; sleep 0.02; done; exit 1';
+  'cd /tmp && { setsid /srv/bin/node /srv/hold.mjs squat mib 32 listen 20000 </dev/null >/dev/null 2>&1 & } && for i in $(seq 600); do ss -ltnH "sport = :20000" | grep -q 20000 && exit 0; sleep 0.05; done; exit 1';
 /** A launch that waits for its peer for seconds, not minutes: by the stand-in's clock these are an eighth. */
 const IMPATIENT = 'args: {sglang: [--dist-timeout, "60"]}';
 
@@ -80,15 +82,11 @@ export const BROKEN: readonly Broken[] = [
   {
     what: 'rendezvous port taken',
     name: 'port',
-    // Whoever is there before is seen by the look; this one comes while the ranks are started, and the head's way there
-    // is slow meanwhile.
+    // Whoever is there before is seen by the look; this one comes while the ranks are started, and before the head's
+    // engine gets so far.
     at: startsRank(1),
-    strike: (fleet) =>
-      void fleet.must(
-        'a',
-        'root',
-        `pkill -STOP -x sshd; runuser -u lab -- sh -c '${LISTENS}'; code=$?; pkill -CONT -x sshd; exit $code`,
-      ),
+    holds: 'a',
+    strike: (fleet) => void fleet.must('a', 'lab', LISTENS),
     mend: (fleet) => void fleet.must('a', 'root', "pkill -f '[h]old.mjs squat'"),
     cause: 'port-already-in-use',
     family: 'C',
@@ -111,13 +109,14 @@ export const BROKEN: readonly Broken[] = [
     what: 'holder of memory',
     name: 'holder',
     recipe: { env: 'SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK: "1"' },
-    // It comes after the look, and has its memory before the worker asks how much is free: that one is slow to start.
+    // It comes after the look, and has its memory before the worker asks how much is free.
     at: startsRank(0),
+    holds: 'b',
     strike: (fleet) =>
       void fleet.must(
         'b',
-        'root',
-        `until pkill -STOP -f '[e]ngine/main.js'; do sleep 0.02; done; runuser -u lab -- sh -c 'cd /tmp && setsid ${SQUATTER} mib 1216 </dev/null >/dev/null 2>&1 &'; until [ "$(ps -o rss= -C trainer | tr -d ' ')" -gt 1200000 ]; do sleep 0.05; done 2>/dev/null; pkill -CONT -f '[e]ngine/main.js'`,
+        'lab',
+        `cd /tmp && { setsid ${SQUATTER} mib 1216 </dev/null >/dev/null 2>&1 & } && until [ "$(ps -o rss= -C trainer | tr -d ' ')" -gt 1200000 ]; do sleep 0.05; done 2>/dev/null`,
       ),
     mend: (fleet) => void fleet.must('b', 'root', "pkill -f '[h]old.mjs thesis'"),
     cause: 'leftover-process-holds-gpu-memory',
@@ -168,7 +167,7 @@ export const BROKEN: readonly Broken[] = [
   {
     what: 'worker killed while loading',
     name: 'killed',
-    recipe: { speed: 2 },
+    recipe: { speed: 1 },
     at: loads(1),
     strike: (fleet) => void fleet.must('b', 'root', "pkill -9 -f '[e]ngine/main.js'"),
     mend: () => undefined,

@@ -22,6 +22,9 @@ export type Fault = {
 /** What a connection that stands already would not meet. */
 const HANG_UP = `for p in $(pgrep -x sshd); do [ "$p" = "$(systemctl show -p MainPID --value ssh)" ] || kill -9 $p; done`;
 
+/** Whether sshd greets whoever knocks now. */
+const ADMITS = `bash -c 'exec 3<>/dev/tcp/127.0.0.1/22; read -t 10 -r line <&3; [[ $line == SSH-* ]]' 2>/dev/null`;
+
 /** What a rank says whose peer went silent: which of these depends on the moment. */
 const PEER_SILENT = ['fabric-link-down', 'firewall-blocks-ports', 'worker-died-head-still-healthy'];
 const AWAY = ['host-unreachable'];
@@ -63,10 +66,7 @@ export const FAULTS = {
   reboot: {
     what: 'reboot',
     strike: (fleet, host) => void fleet.host('power', host, 'reboot'),
-    mend: async (fleet, host) => {
-      await new Promise((resolve) => setTimeout(resolve, 2500));
-      fleet.host('ready', host, '60');
-    },
+    mend: (fleet, host) => void fleet.host('ready', host, '120'),
     causes: RESTARTED,
     ends: 'host',
   },
@@ -102,7 +102,7 @@ export const FAULTS = {
       void fleet.must(
         host,
         'root',
-        `echo 'MaxStartups 1:100:1' >/etc/ssh/sshd_config.d/few.conf && systemctl restart ssh && ${HANG_UP} && (setsid bash -c 'exec 3<>/dev/tcp/127.0.0.1/22; exec 4<>/dev/tcp/127.0.0.1/22; echo $$ >/run/knocks; sleep 600' </dev/null >/dev/null 2>&1 &) && sleep 0.5`,
+        `echo 'MaxStartups 1:100:1' >/etc/ssh/sshd_config.d/few.conf && systemctl restart ssh && ${HANG_UP} && (setsid bash -c 'exec 3<>/dev/tcp/127.0.0.1/22; exec 4<>/dev/tcp/127.0.0.1/22; echo $$ >/run/knocks; sleep 600' </dev/null >/dev/null 2>&1 &) && for i in $(seq 300); do if [ -s /run/knocks ] && ! ${ADMITS}; then exit 0; fi; sleep 0.1; done; exit 1`,
       ),
     mend: (fleet, host) =>
       void fleet.must(

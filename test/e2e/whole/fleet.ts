@@ -281,7 +281,7 @@ export function outcomeOf(told: Told): unknown {
 }
 
 /** Waits until it holds, without holding up what else this process does. */
-export async function until(what: string, holds: () => boolean, seconds = 30): Promise<void> {
+export async function until(what: string, holds: () => boolean, seconds = 120): Promise<void> {
   const end = Date.now() + seconds * 1000;
   while (Date.now() < end) {
     if (holds()) return;

@@ -104,10 +104,11 @@ up() {
   network "$dir" "$p" "$count"
   ssh-keygen -q -t ed25519 -N '' -f "$dir/ctl/id_ed25519"
   for h in $(letters "$count"); do files "$dir" "$h"; done
-  for _ in $(seq 100); do [ -e "$dir/lxcfs/proc/meminfo" ] && break; sleep 0.05; done
+  for _ in $(seq 600); do [ -e "$dir/lxcfs/proc/meminfo" ] && break; sleep 0.05; done
+  [ -e "$dir/lxcfs/proc/meminfo" ] || { echo "lxcfs tells of no memory:" >&2; cat "$dir/lxcfs.log" >&2; exit 1; }
   for h in $(letters "$count"); do start "$dir" "$h"; done
   for h in $(letters "$count"); do
-    ready "$dir" "$h" 60 || { echo "spark-$h did not come up:" >&2; tail -n 20 "$dir/hosts/$h/console" >&2; exit 1; }
+    ready "$dir" "$h" 120 || { echo "spark-$h did not come up:" >&2; tail -n 20 "$dir/hosts/$h/console" >&2; exit 1; }
   done
 }
 
@@ -233,9 +234,12 @@ ports() { # DIR HOST up|down; the network may be gone already
   ip -n "$(prefix "$1")-sw" link set "f-$2" "$3" 2>/dev/null || true
 }
 
-ready() { # DIR HOST SECONDS: sshd answers, and dockerd where there is one
-  local until=$((SECONDS + $3))
+ready() { # DIR HOST SECONDS: what was told to end has ended, sshd answers, and dockerd where there is one
+  local until=$((SECONDS + $3)) left
+  left=$(cat "$1/hosts/$2/left" 2>/dev/null) || left=
   while [ $SECONDS -lt $until ]; do
+    # As long as it goes down, its sshd may answer still.
+    [ -z "$left" ] || ! kill -0 "$left" 2>/dev/null || { sleep 0.1; continue; }
     if nsenter --net="/run/netns/$(prefix "$1")-$2" "$BASH" -c 'exec 3<>/dev/tcp/127.0.0.1/22 && read -t 2 -r line <&3 && [[ $line == SSH-* ]]' 2>/dev/null; then
       case $2 in a | b) [ -S "/proc/$(pid1 "$1" "$2")/root/run/docker.sock" ] && [ -e "/proc/$(pid1 "$1" "$2")/root/run/docker.pid" ] && return 0 ;; *) return 0 ;; esac
     fi
@@ -274,13 +278,19 @@ pipe() { # DIR HOST COMMAND HOST COMMAND
 power() {
   local dir=$1 h=$2 pid
   case $3 in
-    on) ports "$dir" "$h" up; start "$dir" "$h"; ready "$dir" "$h" 60 ;;
+    on) ports "$dir" "$h" up; start "$dir" "$h"; ready "$dir" "$h" 120 ;;
     off) kill -s RTMIN+4 "$(pid1 "$dir" "$h")"; gone "$dir" "$h" ;;
-    reboot) kill -s RTMIN+5 "$(pid1 "$dir" "$h")" ;;
+    reboot)
+      pid=$(pid1 "$dir" "$h")
+      echo "$pid" >"$dir/hosts/$h/left"
+      kill -s RTMIN+5 "$pid"
+      ;;
     cut)
       ports "$dir" "$h" down
       [ ! -s "$dir/hosts/$h/pid" ] || kill -9 "$(cat "$dir/hosts/$h/pid")" 2>/dev/null || true
       end "$dir" "$h"
+      # What is being ended holds its files for a moment still.
+      for _ in $(seq 100); do [ -n "$(alive "$dir" "$h")" ] || break; sleep 0.1; done
       rm -f "$dir/hosts/$h/pid"
       ;;
   esac
@@ -291,6 +301,8 @@ end() { # every process of the host at once
   thaw "$1" "$2"
   for c in $(cgroups "$1" "$2"); do [ ! -e "$c/cgroup.kill" ] || echo 1 >"$c/cgroup.kill"; done
 }
+
+alive() { local c; for c in $(cgroups "$1" "$2"); do find "$c" -name cgroup.procs -exec cat {} + 2>/dev/null || true; done; }
 
 gone() {
   for _ in $(seq 100); do [ -s "$1/hosts/$2/pid" ] || return 0; sleep 0.1; done
@@ -332,8 +344,7 @@ down() {
   done
   for h in $(ls "$dir/hosts" 2>/dev/null); do
     for _ in $(seq 50); do
-      c=$(for c in $(cgroups "$dir" "$h"); do find "$c" -name cgroup.procs -exec cat {} + 2>/dev/null; done)
-      [ -n "$c" ] || break
+      [ -n "$(alive "$dir" "$h")" ] || break
       sleep 0.1
     done
     for _ in $(seq 20); do
