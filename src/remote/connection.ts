@@ -15,11 +15,15 @@ type Symptom = Seen & { readonly unclear?: boolean };
 /** Logins through one jump host at once: sshd begins to drop them at ten (MaxStartups). */
 const LOGINS_THROUGH_ONE = 8;
 const TRIES = 4;
+/** Found only after a long wait. */
+const IN_VAIN: ReadonlySet<string> = new Set(['timeout-connect', 'timeout-banner']);
 
 export type ConnectionOptions = LinkOptions & {
   /** How long the host may say nothing before it is asked, beside, whether it is there. */
   readonly quietMs: number;
-  /** Told then, once, with the link's name. */
+  /** For so long nobody is waited for again who was just waited for in vain: by the look behind a lock, say. */
+  readonly vainMs: number;
+  /** Told when the host says nothing, once, with the link's name. */
   readonly onQuiet: (name: string) => void;
 };
 
@@ -33,6 +37,7 @@ export class Connection {
   readonly #shared: Shared<Unreachable | undefined>;
   readonly #knocks: Shared<Unreachable | undefined>;
   #openAt = 0;
+  #vain: { readonly failure: Unreachable; readonly at: number } | undefined;
   #quiet = false;
 
   constructor(link: Link, via: Connection | undefined, options: ConnectionOptions, limit: Limit) {
@@ -61,14 +66,20 @@ export class Connection {
    */
   async gone(signal: AbortSignal): Promise<Unreachable | undefined> {
     const met = await this.#knocks.join(signal);
-    return met !== undefined && ANSWERS_NOTHING.has(met.why) ? met : undefined;
+    if (met === undefined || !ANSWERS_NOTHING.has(met.why)) return undefined;
+    this.#failed(met);
+    return met;
   }
 
   /** Undefined when it is open. Many callers share one attempt. */
   async connect(signal: AbortSignal): Promise<Unreachable | undefined> {
+    if (this.#vain !== undefined && performance.now() - this.#vain.at < this.#options.vainMs)
+      return this.#vain.failure;
     // A master that was used lately is there; one that is gone shows at the next command.
     if (performance.now() - this.#openAt < 300_000 && this.#openAt > 0) return undefined;
-    return this.#shared.join(signal);
+    const failure = await this.#shared.join(signal);
+    if (failure !== undefined) this.#failed(failure);
+    return failure;
   }
 
   /** The next use looks again. */
@@ -84,12 +95,17 @@ export class Connection {
 
   used(): void {
     this.#quiet = false;
+    this.#vain = undefined;
     if (this.#openAt > 0) this.#openAt = performance.now();
   }
 
   /** `ssh`, less the command: arguments in front, the destination behind `--`. */
   argv(options: readonly string[] = []): readonly string[] {
     return ['ssh', '-F', this.link.config, ...options, '--', this.link.destination];
+  }
+
+  #failed(failure: Unreachable): void {
+    if (IN_VAIN.has(failure.why)) this.#vain = { failure, at: performance.now() };
   }
 
   async #open(signal: AbortSignal): Promise<Unreachable | undefined> {

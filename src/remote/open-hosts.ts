@@ -24,13 +24,16 @@ export function openHosts(
     readonly connectTimeoutSeconds?: number;
     /** How long a host may say nothing before it is asked, beside, whether it is there; 3000 where left out. */
     readonly quietMs?: number;
-    /** Told when that time is over, with the name of the node or jump host. */
+    /** For how long who was waited for in vain counts as out of reach; 5000 where left out. */
+    readonly vainMs?: number;
+    /** Told when a host says nothing for `quietMs`, with the name of the node or jump host. */
     readonly onQuiet?: (name: string) => void;
   },
 ): Hosts {
   const linkOptions: ConnectionOptions = {
     connectTimeoutSeconds: options.connectTimeoutSeconds ?? 10,
     quietMs: options.quietMs ?? 3000,
+    vainMs: options.vainMs ?? 5000,
     onQuiet: options.onQuiet ?? (() => undefined),
   };
   const links = makeLinks(cluster, openSocketFolder(options.socketFolder), linkOptions);

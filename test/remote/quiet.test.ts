@@ -69,6 +69,7 @@ describe('a host that falls silent behind an open connection', () => {
       secrets: secretsOf(),
       socketFolder: sockets(),
       quietMs: 50,
+      vainMs: 3_600_000,
       onQuiet: (name) => void told.push(name),
     });
   /** What the way from here to the head, and the head's own ssh to the worker, meets from now on: its words, or nothing. */
@@ -152,6 +153,10 @@ process.stdin.pipe(to).pipe(process.stdout);
       expect(ran).toMatchObject({ kind: 'lost', failure: { why: 'timeout-connect', text: TIMED_OUT } });
     }
     expect(told).toEqual(['worker-dark']);
+    // What follows at once does not wait once more.
+    rmSync(join(head.home, 'asked'), { force: true });
+    expect(await host.run(say('next'), { signal: never })).toEqual(both[0]);
+    expect(existsSync(join(head.home, 'asked'))).toBe(false);
     toWorker.mend();
   });
 
