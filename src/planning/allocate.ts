@@ -165,13 +165,14 @@ type Draft = {
  * What vLLM takes where the recipe fixes its share: it fills that with cache, and does not start unless so much of the
  * whole is free (engines.md 5.1). The reserve counts as free there.
  */
-function askedBytes(
+export function askedBytes(
   { recipe, engine }: { readonly recipe: Recipe; readonly engine: EngineName },
   room: Room,
+  reserveBytes = room.availableBytes - room.canGetBytes,
 ): number {
   const { fraction } = recipe.memory;
   if (fraction === 'auto' || softwareOf(engine) !== 'vllm') return 0;
-  return fraction * room.totalBytes - (room.availableBytes - room.canGetBytes);
+  return fraction * room.totalBytes - reserveBytes;
 }
 
 function shareOf(

@@ -51,7 +51,18 @@ function lowMemory(memory: MemoryFacts, reserveBytes: number, unified: boolean):
   const files = lines === undefined ? memory.cachedBytes : valueIf(lines.cachedBytes);
   const said: Said[] = [];
   const cache = files !== undefined && files > CACHE_WORTH_BYTES ? files : undefined;
-  if (availableBytes < reserveBytes) {
+  if (availableBytes < reserveBytes && availableBytes >= RESERVE_BYTES) {
+    // What is there is enough for a host to stay well: it is the recipe that asks for more.
+    const all =
+      reserveBytes > memory.totalBytes ? `, which is more than its ${gib(memory.totalBytes)} in all` : '';
+    said.push(
+      warning(
+        'memory',
+        `${gib(availableBytes)} available, under the recipe's reserve of ${gib(reserveBytes)}${all}.`,
+        'lower memory.reserve in the recipe, or stop a holder: firstlight memory names them',
+      ),
+    );
+  } else if (availableBytes < reserveBytes) {
     // The kernel counts clean cache as available: what it does not count is dirty, locked, shared or in use.
     const stuck = cache !== undefined && cache - availableBytes > CACHE_WORTH_BYTES;
     const beside = stuck

@@ -1,18 +1,17 @@
 import type { Cluster, Node } from '../domain/cluster.ts';
 import { digestOf } from '../domain/digest.ts';
-import { type NodeFacts, valueIf } from '../domain/facts.ts';
+import type { NodeFacts } from '../domain/facts.ts';
 import type { Blocker, Phase, Plan } from '../domain/plan.ts';
 import type { EngineName, Recipe, RecipeEdit } from '../domain/recipe.ts';
-import { gib, thousands } from '../domain/units.ts';
-import { type Allocation, allocate } from './allocate.ts';
+import { allocate } from './allocate.ts';
 import { clearPhase } from './clear.ts';
 import { hostBlockers, portsInTheWay } from './host-blockers.ts';
 import { servicesOf } from './launch.ts';
 import { layoutBlockers } from './layout-blockers.ts';
 import type { Remembered } from './learned.ts';
+import { memoryBlockers } from './memory-blockers.ts';
 import { memoryFraction } from './memory-fraction.ts';
-import { aliveRanks, type Ours, ourRanks, rankNameOf, reachedOf } from './our-ranks.ts';
-import { stillHeldSentence } from './still-held.ts';
+import { aliveRanks, type Ours, ourRanks } from './our-ranks.ts';
 import { supplyBlockers } from './supply.ts';
 import { warningsOf } from './warnings.ts';
 
@@ -65,7 +64,7 @@ export function plan(input: PlanInput): Plan {
         ...layoutBlockers(common),
         ...supplyBlockers(common),
         ...ports.blockers,
-        ...memoryBlockers(allocation, facts),
+        ...memoryBlockers(allocation, common),
       ];
   const services = (fraction: number | undefined) =>
     servicesOf({ ...common, recipeDigest, edits, fraction, running: new Set(ours.kept.keys()) });
@@ -144,48 +143,4 @@ function replaceBlockers({ toReplace }: Ours, replace: boolean): readonly Blocke
       userError: true,
     },
   ];
-}
-
-/** Nodes that cannot hold the launch even with everything stopped that may be stopped. */
-function memoryBlockers(allocation: Allocation, facts: readonly NodeFacts[]): readonly Blocker[] {
-  return allocation.shares.flatMap(({ node, memory, need }): readonly Blocker[] => {
-    if (memory.verdict !== 'does-not-fit' || need === undefined) return [];
-    const short = memory.sumBytes - memory.canGetAfterClearingBytes;
-    const { largestContext } = allocation;
-    const others = strangers(node, facts);
-    const there = reachedOf(facts, node);
-    return [
-      {
-        cause: 'insufficient-free-memory-at-startup',
-        node,
-        title: `It does not fit on ${node}: the plan needs ${gib(memory.sumBytes)}, give or take ${gib(memory.errorBytes)}, and ${gib(memory.canGetAfterClearingBytes)} can be had, ${gib(short)} short.`,
-        ...(there === undefined ? {} : { why: stillHeldSentence(there) }),
-        advice: [
-          largestContext !== undefined && largestContext < (need.contextTokens ?? 0)
-            ? `${largestContext === need.maxTokens ? "The model's own limit is" : 'The largest context that fits is'} ${thousands(largestContext)} tokens: context: ${largestContext}`
-            : 'The weights alone leave no room: use more nodes, a larger tensor size, or a smaller model.',
-          ...others,
-        ],
-        userError: false,
-      },
-    ];
-  });
-}
-
-/** Large holders that firstlight will not stop, so that a person may. */
-function strangers(node: string, facts: readonly NodeFacts[]): readonly string[] {
-  const there = reachedOf(facts, node);
-  return (valueIf(there?.holders) ?? [])
-    .filter((holder) => holder.bytes >= 2 ** 30)
-    .flatMap((holder) => {
-      const { owner } = holder;
-      const rank = rankNameOf(holder);
-      if (rank !== undefined)
-        return [`The rank ${rank} holds ${gib(holder.bytes)} there: firstlight down stops it.`];
-      if (owner.kind === 'untouchable')
-        return [`${holder.name} (${owner.what}) holds ${gib(holder.bytes)} there and is left alone.`];
-      return holder.protectedWhy === undefined
-        ? []
-        : [`${holder.name} holds ${gib(holder.bytes)} there and is left alone: ${holder.protectedWhy}.`];
-    });
 }

@@ -191,7 +191,9 @@ function recipeWarnings({ recipe, allocation }: Input): readonly Warning[] {
     });
   const { sequences, wantedSequences } = allocation;
   const known = allocation.shares.some((share) => share.need !== undefined);
-  if (known && sequences < wantedSequences) {
+  // Where not even one fits, a blocker says so.
+  const none = allocation.shares.some(({ memory }) => memory.verdict === 'does-not-fit');
+  if (known && !none && sequences < wantedSequences) {
     const context = allocation.shares.find((share) => share.need !== undefined)?.need?.contextTokens ?? 0;
     said.push({
       node: undefined,

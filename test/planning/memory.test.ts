@@ -21,6 +21,7 @@ import { stopStep } from '../../src/planning/stop-step.ts';
 import { swapUsedUp } from '../../src/planning/warnings.ts';
 import {
   GIB,
+  memoryOf,
   rankRecord,
   spark,
   sparkNodes,
@@ -569,6 +570,100 @@ describe('a page cache whose parts are not all known', () => {
     });
     expect(stillHeld(spark('b', { memory: known(whole) })).join()).toContain('of page cache are dirty');
     expect(stillHeld(spark('b', { memory: cut })).join()).not.toContain('of page cache are dirty');
+  });
+});
+
+describe('a reserve that the recipe sets', () => {
+  const model = known(wholeModel());
+  const launch = (
+    memory: Readonly<Record<string, unknown>>,
+    available: number,
+    differs: Partial<ReachedFacts> = {},
+  ) =>
+    plan({
+      cluster: sparks,
+      nodes: sparkNodes,
+      recipe: sparkRecipe({ memory }),
+      recipeDigest: 'aaaabbbbccccdddd',
+      edits: [],
+      engine: 'vllm',
+      facts: [
+        spark('a', { model }),
+        spark('b', {
+          model,
+          memory: known(memoryOf({ total: 119.7, free: available, available, cached: 3 })),
+          ...differs,
+        }),
+      ],
+      sudo: {},
+      replace: false,
+    });
+  const blocker = (...of: Parameters<typeof launch>) =>
+    launch(...of).blockers.find(({ node }) => node === 'spark-b');
+
+  it('past all memory is told as the reason, with the largest that does, which then does', () => {
+    const memory = { reserve: '6000GiB' };
+    expect(blocker(memory, 115)).toEqual({
+      cause: 'insufficient-free-memory-at-startup',
+      node: 'spark-b',
+      title:
+        'It does not fit on spark-b: the plan needs 66.8 GiB, give or take 3.7 GiB, and nothing can be had beside the reserve of 6000.0 GiB.',
+      why: 'memory.reserve of the recipe keeps 6000.0 GiB free, and spark-b has 119.7 GiB in all.',
+      advice: ['It fits with a reserve of at most 44.0 GiB: memory.reserve: 44GiB'],
+      userError: true,
+    });
+    expect(launch(memory, 115).warnings.filter(({ title }) => title.includes('room for'))).toEqual([]);
+    expect(launch({ reserve: '44GiB' }, 115).memory.map(({ verdict }) => verdict)).toEqual(['fits', 'fits']);
+    expect(launch({ reserve: '45GiB' }, 115).memory[1]?.verdict).not.toBe('fits');
+  });
+
+  it('is not asked to go under the default, and is only part of it where that does not do either', () => {
+    expect(blocker({ reserve: '40GiB' }, 75)).toMatchObject({
+      why: 'memory.reserve of the recipe keeps 40.0 GiB free.',
+      advice: ['It may boot with the reserve that is the default: memory.reserve: 6GiB'],
+      userError: true,
+    });
+    expect(launch({ reserve: '6GiB' }, 75).memory[1]?.verdict).toBe('may-boot');
+    expect(blocker({ reserve: '40GiB' }, 50)).toMatchObject({
+      advice: [
+        'With the default reserve of 6.0 GiB it would still be 22.8 GiB short.',
+        'The weights and the reserve leave no room: use more nodes, a larger tensor size, or a smaller model.',
+      ],
+      userError: false,
+    });
+    const { advice, userError } = blocker({ reserve: '6GiB' }, 50) ?? {};
+    expect([advice, userError]).toEqual([
+      ['The weights alone leave no room: use more nodes, a larger tensor size, or a smaller model.'],
+      false,
+    ]);
+  });
+
+  it('counts what would come back from those that may be stopped', () => {
+    const differs = { holders: known([holder('ollama', 50)]) };
+    expect(blocker({ reserve: '6000GiB' }, 65, differs)?.advice).toEqual([
+      'It fits with a reserve of at most 44.0 GiB: memory.reserve: 44GiB',
+    ]);
+    expect(launch({ reserve: '44GiB' }, 65, differs).memory[1]?.verdict).toBe('fits');
+  });
+
+  it('is not promised to do where the recipe’s fraction asks for more than there is', () => {
+    expect(blocker({ reserve: '6000GiB', fraction: 0.8 }, 75)?.advice[0]).toBe(
+      'With the default reserve of 6.0 GiB it would still be 20.8 GiB short.',
+    );
+    const of = { reserve: '6GiB', fraction: 0.8 };
+    expect(blocker(of, 75)?.advice).toEqual([
+      'The fraction that the recipe fixes asks for more than can be had: memory.fraction: auto, or at most 0.62',
+    ]);
+    expect(launch({ ...of, fraction: 0.62 }, 75).memory[1]?.verdict).not.toBe('does-not-fit');
+  });
+
+  it('is told apart from a host that has little, when a node is looked at with a recipe', () => {
+    const facts = spark('b', { memory: known(meminfo({})), driver: DRIVER });
+    const said = (reserve: number) => memoryTroubles(facts, reserve).map(({ title }) => title);
+    expect(said(6000 * GIB)).toEqual([
+      "112.0 GiB available, under the recipe's reserve of 6000.0 GiB, which is more than its 119.7 GiB in all.",
+    ]);
+    expect(said(115 * GIB)).toEqual(["112.0 GiB available, under the recipe's reserve of 115.0 GiB."]);
   });
 });
 
