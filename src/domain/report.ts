@@ -128,6 +128,13 @@ export type StatusReport = {
     readonly since: string;
     /** Where that run stands, where it is one of this journal. */
     readonly now?: NowLine;
+    /** Steps that the run waits to be allowed; absent while it waits for no answer. */
+    readonly asks?: readonly {
+      readonly id: string;
+      readonly node: string;
+      readonly title: string;
+      readonly bytes: number;
+    }[];
   }[];
 };
 

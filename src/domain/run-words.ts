@@ -32,6 +32,11 @@ export function silence(
   return { still, limit: seconds === undefined ? undefined : seconds * 1000 };
 }
 
+/** What a person types to allow steps of a run that waits. */
+export function consentCommand(run: string, ids: readonly string[]): string {
+  return `firstlight consent ${run} ${ids.join(' ')}`;
+}
+
 /** `network: engine → auto`; what is new or gone has one side: `context: 65536 (new)`, `context: 65536 (left out)`. */
 export function edit(change: RecipeEdit): string {
   const { path, from, to } = change;

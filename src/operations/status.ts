@@ -1,19 +1,17 @@
 import { type NodeFacts, type RankRecord, valueIf } from '../domain/facts.ts';
 import { stoppedByGuard } from '../domain/guard.ts';
 import { LOCK_DEAD_SECONDS } from '../domain/node-folder.ts';
-import { type NowLine, nowLine } from '../domain/now-line.ts';
 import type { RankStatus, StatusReport } from '../domain/report.ts';
-import { foldAll } from '../domain/run-state.ts';
 import { engines } from '../knowledge/engines/index.ts';
 import { darkLinks } from '../planning/fabric-blockers.ts';
 import { allRanks } from '../planning/our-ranks.ts';
 import { askHealth, askToken } from './health.ts';
 import { inputs } from './inputs.ts';
-import { lockOwner } from './lock-owner.ts';
 import { look } from './look.ts';
 import type { Operation } from './operation.ts';
 import { owedOf } from './owed.ts';
 import { servicesOnNodes } from './services-on-nodes.ts';
+import { standing } from './standing.ts';
 import type { World } from './world.ts';
 
 /** `firstlight status`: what serves, since when, which ranks, and whether they answer now. */
@@ -66,16 +64,6 @@ function busyOf(facts: readonly NodeFacts[]): NonNullable<StatusReport['busy']> 
     const { owner, run, since } = first;
     return [{ nodes: locks.map(({ node }) => node), owner, run, since }];
   });
-}
-
-/** The Now line of a run that this journal tells of; another controller's run may have the same number. */
-function standing(
-  world: World,
-  { run, owner }: { readonly run: string; readonly owner: string },
-): { readonly now?: NowLine } {
-  const [first] = world.journal.read(run, 0, 1);
-  if (first?.type !== 'run-started' || lockOwner(first.controller) !== owner) return {};
-  return { now: nowLine(foldAll(world.journal.read(run)), world.clock.now()) };
 }
 
 async function describe(

@@ -625,6 +625,29 @@ test('a run that is blocked by several things says of one thing what it is and w
   expect(unstarted).toContain('Do       Advice for: It does not fit.');
 });
 
+test('status of a run that waits gives each step’s id, and the commands that answer', () => {
+  const { asked } = foldAll(storyUntil(8));
+  if (asked === undefined) expect.fail('the story asks');
+  const report: StatusReport = {
+    kind: 'status',
+    cluster: 'sparks',
+    services: [],
+    unreached: [],
+    owed: [],
+    busy: [
+      {
+        nodes: ['spark-a', 'spark-b'],
+        owner: 'aurora@laptop (pid 4242)',
+        run: '14',
+        since: '2026-11-12T10:02:41.000Z',
+        now: nowLine(foldAll(storyUntil(8)), storyTime(8)),
+        asks: asked.steps.map(({ id, node, title, target }) => ({ id, node, title, bytes: target.bytes })),
+      },
+    ],
+  };
+  golden('report-status-asks', renderReport(report, style, { why: false, streamed: false }));
+});
+
 test('status says who works on the nodes now, and with the Now line where its run is one of this journal', () => {
   const report: StatusReport = {
     kind: 'status',

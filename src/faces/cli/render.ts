@@ -8,7 +8,7 @@ import type {
   Report,
   StatusReport,
 } from '../../domain/report.ts';
-import { lowerFirst } from '../../domain/run-words.ts';
+import { consentCommand, lowerFirst } from '../../domain/run-words.ts';
 import { gib, list, plural, rate, when } from '../../domain/units.ts';
 import { labelled, spread } from './labelled.ts';
 import { nowMark } from './now-mark.ts';
@@ -115,17 +115,20 @@ function renderStatus(report: StatusReport, style: Style): string {
     unreached.length === 0
       ? `Nothing serves on ${report.cluster}. Bring a model up with firstlight up RECIPE`
       : `${glyphs.unknown} What serves on ${report.cluster} is not known: ${plural(unreached.length, 'node')} not reached`;
-  const atWork = (report.busy ?? []).flatMap(({ now, run }) => (now ? [{ now, run }] : []));
+  const atWork = (report.busy ?? []).flatMap(({ now, run, asks }) =>
+    now ? [{ now, run, asks: asks ?? [] }] : [],
+  );
   const empty = report.services.length === 0 && atWork.length === 0 ? [nothing] : [];
   return finish(
     [
       ...empty,
-      ...atWork.flatMap(({ now, run }) => {
+      ...atWork.flatMap(({ now, run, asks }) => {
         const mark = nowMark(now.glyph, style);
         const left = `${mark === '' ? '' : `${mark} `}${paint.strong(now.sentence)}`;
         return [
           ...spread(left, paint.quiet(`run ${run}`), style),
           ...wrap(now.next, style.columns).map((line) => paint.quiet(line)),
+          ...asked(run, asks, style),
         ];
       }),
       ...report.services.flatMap((service) => {
@@ -173,6 +176,24 @@ function renderStatus(report: StatusReport, style: Style): string {
     ],
     style,
   );
+}
+
+/** What a run waits to be allowed, each with its id, and how to answer from here. */
+function asked(
+  run: string,
+  asks: NonNullable<NonNullable<StatusReport['busy']>[number]['asks']>,
+  style: Style,
+): readonly string[] {
+  if (asks.length === 0) return [];
+  const steps = asks.map(
+    ({ id, node, title, bytes }) => `${id}  ${node}: ${lowerFirst(title)} (${gib(bytes)})`,
+  );
+  const ids = asks.map(({ id }) => id);
+  return [
+    ...labelled('Asks', steps, style),
+    ...labelled('Allow', [consentCommand(run, ids)], style),
+    ...labelled('Refuse', [`firstlight consent ${run} --refuse`], style),
+  ];
 }
 
 /** "spark-b: lowest 9.1 GiB available; guarded, stopped by docker kill under 3.0 GiB available" */

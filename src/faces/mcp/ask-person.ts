@@ -1,5 +1,6 @@
 import type { Event } from '../../domain/event.ts';
 import { quotePlainly } from '../../domain/quote.ts';
+import { consentCommand } from '../../domain/run-words.ts';
 import { inGib } from './short.ts';
 
 export type Asked = Extract<Event, { type: 'consent-asked' }>;
@@ -30,7 +31,7 @@ export function howToAllow(asked: Asked, file: string, clusterFile: string, wait
     how: [
       ...(waits
         ? [
-            `While this run waits, a person answers in a terminal on this machine: firstlight consent ${asked.run} ${ids.join(' ')}`,
+            `While this run waits, a person answers in a terminal on this machine: ${consentCommand(asked.run, ids)}`,
             'or on the page of firstlight serve, in the card that asks.',
           ]
         : [
