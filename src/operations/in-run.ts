@@ -7,6 +7,7 @@ import { LockRefused, takeLock } from '../remote/lock.ts';
 import { lockOwner } from './lock-owner.ts';
 import type { Answer } from './operation.ts';
 import { newRecorder, type Recorder } from './recorder.ts';
+import { lockHeld } from './standing.ts';
 import type { World } from './world.ts';
 
 export type RunEnd = {
@@ -60,12 +61,7 @@ export async function inRun(
   try {
     const lock = await lockNodes(world, opening.nodes, recorder.run);
     if (lock.kind === 'held-by') {
-      const { owner, since, run } = lock.lock;
-      throw new UserError(
-        'lock-held',
-        `${owner} works on ${lock.node} since ${since} (run ${run})`,
-        'wait until it ends, or end it there; firstlight status shows what it does',
-      );
+      throw lockHeld(world, lock.node, lock.lock);
     }
     release = lock.release;
     lost = lock.lost;
