@@ -191,7 +191,11 @@ export const inputs = {
     hideHosts: z.boolean().default(false).describe('hide names and addresses of hosts too'),
   }),
   chat: z.strictObject({
-    prompt: z.string().describe('what to ask').meta({ positional: true, example: '"What is 12 times 17?"' }),
+    prompt: z
+      .string()
+      .refine((text) => /\S/.test(text), 'it asks nothing; put the question in quotes')
+      .describe('what to ask')
+      .meta({ positional: true, example: '"What is 12 times 17?"' }),
     maxTokens: z.coerce.number().int().min(1).default(1024).describe('longest answer, in tokens'),
     system: z.string().optional().describe('system prompt'),
   }),

@@ -522,6 +522,11 @@ test('a value that does not fit is told by its flag, in plain words', async () =
   const small = await run(['chat', 'hi', '--max-tokens', '0'], [operation('chat', never)]);
   expect(small.code).toBe(2);
   expect(small.stderr).toContain('--max-tokens: it must be at least 1');
+  for (const nothing of ['', ' \n']) {
+    const empty = await run(['chat', nothing], [operation('chat', never)]);
+    expect(empty.code).toBe(2);
+    expect(empty.stderr).toContain('prompt: it asks nothing; put the question in quotes');
+  }
   const wide = await run(['fit', '--nodes', '1e9'], [operation('fit', never)]);
   expect(wide.code).toBe(2);
   expect(wide.stderr).toContain('--nodes: it must be at most 4096');

@@ -9,7 +9,11 @@ const LONGEST = 8000;
 const TELL_CHARACTERS = 400;
 
 const input = z.strictObject({
-  prompt: z.string().min(1).max(20_000),
+  prompt: z
+    .string()
+    .min(1)
+    .max(20_000)
+    .refine((text) => /\S/.test(text), 'it asks nothing'),
   system: z.string().max(20_000).optional(),
   maxTokens: z.number().int().min(1).max(8192).default(512),
 });
