@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { type Cluster, clusterSchema, type Node } from '../domain/cluster.ts';
 import { explain } from './explain.ts';
+import { otherFile } from './other-file.ts';
 import { readText } from './read-text.ts';
 import { lookAtKeys, lookAtSshConfig } from './ssh-files.ts';
 import { type Problem, parseYaml, refusal, type YamlFile } from './yaml-file.ts';
@@ -36,7 +37,11 @@ type Written = ReturnType<typeof clusterSchema.parse>;
 function parse(text: string, file: string): { readonly cluster: Cluster; readonly yaml: YamlFile } {
   const yaml = parseYaml(text, file, CODE);
   const result = clusterSchema.safeParse(yaml.value);
-  if (!result.success) throw refusal(CODE, file, explain('cluster', yaml, result.error.issues), HINT);
+  if (!result.success)
+    throw (
+      otherFile('cluster', yaml.value, file, CODE) ??
+      refusal(CODE, file, explain('cluster', yaml, result.error.issues), HINT)
+    );
   const folder = dirname(resolve(file));
   const nodes = result.data.nodes.map((node) => withDefaults(node, result.data.defaults, folder));
   const problems = [...options(result.data, yaml), ...sameNames(nodes, yaml), ...sameHosts(nodes, yaml)];

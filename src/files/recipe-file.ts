@@ -3,6 +3,7 @@ import { digestOf } from '../domain/digest.ts';
 import { imageOf, type Recipe, type RecipeFile, recipeSchema } from '../domain/recipe.ts';
 import { explain } from './explain.ts';
 import { layoutProblem } from './layout.ts';
+import { otherFile } from './other-file.ts';
 import { readText } from './read-text.ts';
 import { type Problem, parseYaml, refusal, type YamlFile } from './yaml-file.ts';
 
@@ -23,7 +24,11 @@ export function readRecipe(path: string): RecipeFile {
 export function parseRecipeText(text: string, file: string): RecipeFile {
   const yaml = parseYaml(text, file, CODE);
   const result = recipeSchema.safeParse(yaml.value);
-  if (!result.success) throw refusal(CODE, file, explain('recipe', yaml, result.error.issues), HINT);
+  if (!result.success)
+    throw (
+      otherFile('recipe', yaml.value, file, CODE) ??
+      refusal(CODE, file, explain('recipe', yaml, result.error.issues), HINT)
+    );
   const recipe = result.data;
   const problems = [...missingImages(recipe, yaml), ...wrongNodes(recipe, yaml)];
   const layout = layoutProblem(recipe);

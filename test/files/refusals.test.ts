@@ -376,3 +376,30 @@ test('a password is the one line of its file, spaces included', () => {
   expect(readPasswordFile(write('pw', ' a b" $\n'))).toBe(' a b" $');
   expect(readPasswordFile(write('pw-crlf', 'a\r\n', 0o400))).toBe('a');
 });
+
+const policy = 'allow:\n  - {node: spark-b, kind: container, name: comfyui, user: lab}\n';
+const swapped: readonly (readonly [string, () => unknown, string])[] = [
+  ['a cluster file as recipe', () => parseRecipeText(two, 'f.yaml'), 'a cluster file, and a recipe'],
+  [
+    'a cluster file without its name as recipe',
+    () => parseRecipeText(two.replace('cluster: sparks\n', ''), 'f.yaml'),
+    'a cluster file, and a recipe',
+  ],
+  ['a recipe as cluster file', () => parseClusterText(recipe, 'f.yaml'), 'a recipe, and a cluster file'],
+  ['a policy file as recipe', () => parseRecipeText(policy, 'f.yaml'), 'a policy file, and a recipe'],
+];
+
+test.each(swapped)('%s is one complaint, which says where each is named', (_, action, words) => {
+  const error = refused(action);
+  expect(error.message).toBe(`f.yaml is ${words} is needed here`);
+  expect(error.hint).toContain('firstlight up RECIPE --cluster FILE');
+});
+
+test('a file that has the mark of its own kind is told what is wrong in it, whatever else stands there', () => {
+  expect(refused(() => parseRecipeText(`${recipe}cluster: sparks\n`, 'r.yaml')).message).toContain(
+    'r.yaml:7:1: unknown key "cluster"',
+  );
+  expect(refused(() => parseClusterText(`${two}recipe: qwen\n`, 'c.yaml')).message).toContain(
+    'c.yaml:5:1: unknown key "recipe"',
+  );
+});
