@@ -113,6 +113,28 @@ describe('a connection to a host', () => {
     );
   });
 
+  it('hands on the answer of a server that was gone before all was written', async () => {
+    const [host] = open(clusterOf(far, key, [{ name: 'hasty', host: worker }])).all;
+    const hasty = await listen((socket) => socket.once('data', () => socket.end('answered')));
+    const stream = host?.dial('127.0.0.1', portOf(hasty));
+    if (stream === undefined) throw new Error('no stream');
+    let trouble: unknown;
+    stream.on('error', (error) => {
+      trouble = error;
+    });
+    stream.write('ask');
+    // Its answer is here, and ssh ends a moment later: whoever writes until then meets both.
+    for (let more = 0; trouble === undefined && more < 60; more += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      if (stream.readableLength > 0) stream.write('more');
+    }
+    expect(trouble).toBeUndefined();
+    let text = '';
+    for await (const chunk of stream) text += String(chunk);
+    expect(text).toBe('answered');
+    await close(hasty);
+  });
+
   it('says that the connection is refused', async () => {
     const listener = await listen(() => undefined);
     const port = portOf(listener);
