@@ -3,6 +3,7 @@ import { type Finding, type Quote, STAGES, type Stage } from '../domain/finding.
 import { engines } from '../knowledge/engines/index.ts';
 import { messageOf, rayAddressOf } from '../knowledge/engines/log-line.ts';
 import { DURING } from './during.ts';
+import { emptyBeside, emptyLogs } from './empty-logs.ts';
 import { guessFamily } from './guess-family.ts';
 import { endsOnTheWay, reachedIn, reachedWords } from './reached.ts';
 import type { Scans } from './scan.ts';
@@ -28,6 +29,7 @@ export function unknownCause(
     (worst === undefined ? (firstEnded(evidence) ?? hindmost(evidence)) : worst.rank);
   const stage = rank?.stage;
   if (stalled !== undefined && endsOnTheWay(evidence, scans)) return onTheWay(evidence, stalled, final);
+  const empty = rank?.ended === undefined ? emptyLogs(evidence) : undefined;
   return {
     cause: 'unknown',
     node: rank?.node ?? worst?.node,
@@ -37,12 +39,13 @@ export function unknownCause(
     final,
     confidence: 0.3,
     title: title(rank, stalled, worst !== undefined, evidence.finished === true),
-    why: whyOf(told),
+    why: `${whyOf(told)}${emptyBeside(evidence)}`,
     quotes: quotes(evidence, told, rank),
     consequences: [],
     advice: advice(evidence, rank, stage),
     values: {},
     ...familyOf(evidence, told.length > 0 ? told : echoes),
+    ...empty,
   };
 }
 

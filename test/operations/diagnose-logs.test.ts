@@ -66,6 +66,25 @@ const cases = readCases().filter(
 );
 
 describe('diagnose --log', () => {
+  it('says of a log in which nothing stands that it is empty, and where its lines may be', async () => {
+    for (const content of ['', ' \n\n']) {
+      const report = await ask({ run: put('server.log', content) });
+      expect(report.answer).toMatchObject({ cause: 'unknown', evidence: [] });
+      expect(report.findings).toMatchObject([
+        { title: 'The log of head is empty', why: expect.stringMatching(/^Nothing was written/) },
+      ]);
+      expect(report.findings[0]?.advice[0]).toContain('docker logs CONTAINER >head.log 2>&1');
+    }
+  });
+
+  it('names the one empty log beside another', async () => {
+    const head = put('head.log', 'a line that nobody knows\n');
+    const both = { log: [`head=${head}`, `worker=${put('worker.log', '')}`] };
+    expect((await ask(both)).findings[0]?.why).toMatch(/ The log of worker is empty\.$/);
+    put('head.log', '');
+    expect((await ask(both)).findings[0]?.title).toBe('The logs of head and worker are empty');
+  });
+
   it('has recorded pairs to try itself on', () => expect(cases.length).toBeGreaterThan(5));
 
   it.each(cases.map((one) => [one.name, one] as const))(
