@@ -5,6 +5,7 @@ import { allowedBytes } from '../../../domain/plan.ts';
 import { age, gib, gibNumber, list, plural, stopwatch } from '../../../domain/units.ts';
 import { answerConsent } from '../data/api.ts';
 import { mayChange, type Page, type PageStore } from '../data/page.ts';
+import { Words } from './words.tsx';
 
 type Asked = Extract<Event, { type: 'consent-asked' }>;
 type Step = Asked['steps'][number];
@@ -70,7 +71,11 @@ export function ConsentCard({
           </p>
           <p class="small quiet">
             Or in a terminal:{' '}
-            <code>firstlight up RECIPE --consent {asked.steps.map((step) => step.id).join(',')}</code>
+            <code>
+              <Words
+                text={`firstlight up RECIPE --consent ${asked.steps.map((step) => step.id).join(',')}`}
+              />
+            </code>
           </p>
           {!mayChange(page) && <p class="small wait">! this page is read-only: answer in the terminal</p>}
         </div>
@@ -128,7 +133,7 @@ function Row({
           ) : (
             <>
               <b>Comes back</b>{' '}
-              {step.undo.kind === 'command' ? `with down --restore: ${step.undo.title}` : ''}
+              {step.undo.kind === 'command' && <Words text={`with down --restore: ${step.undo.title}`} />}
             </>
           )}
         </p>

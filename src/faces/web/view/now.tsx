@@ -3,6 +3,7 @@ import { nowLine } from '../../../domain/now-line.ts';
 import { rate, stopwatch } from '../../../domain/units.ts';
 import type { Page } from '../data/page.ts';
 import { Glyph } from './glyph.tsx';
+import { Words } from './words.tsx';
 
 /** The one sentence that every face opens with, what is awaited, and the run's clock. */
 export function Now({
@@ -23,8 +24,10 @@ export function Now({
         {line.glyph === '◔' ? <span class="ring" aria-hidden="true" /> : <Glyph of={line.glyph} />}
       </span>
       <div class="words">
-        <h1>{page.reading ? 'Reading …' : line.sentence}</h1>
-        <p class="next">{spoken(page, line.next)}</p>
+        <h1>{page.reading ? 'Reading …' : <Words text={line.sentence} />}</h1>
+        <p class="next">
+          <Words text={spoken(page, line.next)} />
+        </p>
       </div>
       {runs && began !== undefined ? (
         <p class="clock">

@@ -7,6 +7,7 @@ import { clock, stopwatch } from '../../../domain/units.ts';
 import type { Page, PageStore } from '../data/page.ts';
 import { type AttemptPicture, attemptPicture, type Cell, COLUMNS, type Row } from '../picture/timeline.ts';
 import { Glyph } from './glyph.tsx';
+import { Words } from './words.tsx';
 
 const SHORT = {
   rendezvous: 'rdv',
@@ -170,7 +171,10 @@ function PlanTable({ page }: { readonly page: Page }): JSX.Element {
               <td class="bad">✕</td>
               <td>{blocker.node ?? ''}</td>
               <td colSpan={3}>
-                {blocker.title} <span class="quiet">{blocker.advice[0] ?? ''}</span>
+                {blocker.title}{' '}
+                <span class="quiet">
+                  <Words text={blocker.advice[0] ?? ''} />
+                </span>
               </td>
             </tr>
           ))}

@@ -10,6 +10,7 @@ import { mayChange, type Page, type PageStore } from '../data/page.ts';
 import { Chat } from './chat.tsx';
 import { ConsentCard } from './consent-card.tsx';
 import { Glyph } from './glyph.tsx';
+import { Words } from './words.tsx';
 
 type Props = { readonly page: Page; readonly store: PageStore };
 
@@ -25,8 +26,12 @@ export function Side({ page, store }: Props): JSX.Element {
         <section class="panel card warn" aria-label="Refused">
           <div class="body">
             <p class="small strong wait">! refused</p>
-            <p>{page.refused.message}</p>
-            <p class="quiet">{page.refused.hint}</p>
+            <p>
+              <Words text={page.refused.message} />
+            </p>
+            <p class="quiet">
+              <Words text={page.refused.hint} />
+            </p>
           </div>
         </section>
       )}
@@ -79,7 +84,7 @@ function Steps({ page }: { readonly page: Page }): JSX.Element | null {
               {step.result !== 'done' && step.result !== 'running' && (
                 <span class="small bad">
                   {' '}
-                  {step.result}: {step.text}
+                  {step.result}: <Words text={step.text} />
                 </span>
               )}
             </span>
@@ -93,7 +98,9 @@ function Steps({ page }: { readonly page: Page }): JSX.Element | null {
         {notes.slice(-4).map((note) => (
           <li key={note.seq}>
             <Glyph of={note.level === 'warning' ? '!' : '○'} />
-            <span class="small">{note.text}</span>
+            <span class="small">
+              <Words text={note.text} />
+            </span>
           </li>
         ))}
       </ol>
@@ -128,7 +135,9 @@ function FindingCard({
         <h2 id="card-head" class="card-title" tabIndex={-1}>
           {finding.title}
         </h2>
-        <p class="quiet">{finding.why}</p>
+        <p class="quiet">
+          <Words text={finding.why} />
+        </p>
         <ol class="quotes">
           {finding.quotes.slice(0, 4).map((quote, index) => (
             <li key={`${quote.rank} ${quote.line}`} id={`quote-${index + 1}`}>
@@ -170,7 +179,7 @@ function FindingCard({
             <summary class="small">what followed from it</summary>
             {finding.consequences.map((text) => (
               <p key={text} class="small quiet">
-                {text}
+                <Words text={text} />
               </p>
             ))}
           </details>
@@ -244,7 +253,9 @@ function Advice({
     <div class="body ruled">
       <h3>{ended ? 'Do' : 'What a person can do'}</h3>
       {finding.advice.map((text) => (
-        <p key={text}>{text}</p>
+        <p key={text}>
+          <Words text={text} />
+        </p>
       ))}
     </div>
   );
