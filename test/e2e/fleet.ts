@@ -173,14 +173,17 @@ ${more}`,
     );
   }
 
-  /** A process that listens on a port of every address. */
-  listen(host: 'a' | 'b', user: string, port: number): ChildProcess {
+  /** A process that listens on a port of every address; it does when this returns. */
+  listen(host: 'a' | 'b', user: string, port: number): void {
     const program = `require('net').createServer(()=>{}).listen(${port},'0.0.0.0')`;
-    return this.#keep(
+    this.#keep(
       spawn('bash', [HOSTS, 'enter', this.folder, host, user, '/srv/bin/node', '-e', program], {
         stdio: 'ignore',
       }),
     );
+    const listens = `for i in $(seq 600); do ss -ltnH 'sport = :${port}' | grep -q . && exit 0; sleep 0.05; done; exit 1`;
+    if (this.on(host, 'root', ['sh', '-c', listens]).code !== 0)
+      throw new Error(`nobody listens on port ${port} of spark-${host}`);
   }
 
   #keep(child: ChildProcess): ChildProcess {

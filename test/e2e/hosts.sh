@@ -24,7 +24,7 @@ up() {
   start "$dir" "$prefix" b 192.168.200.13 "$dist" "$node"
   local tries
   for host in a b; do
-    for tries in $(seq 100); do
+    for tries in $(seq 600); do
       [ -s "$dir/$host/ready" ] && break
       sleep 0.1
     done
@@ -119,7 +119,7 @@ CONF
   sed -i '1i echo "Welcome to this host, have a nice day"' /srv/home/aurora/.bashrc
   /usr/sbin/sshd -E /srv/sshd.log
   local tries
-  for tries in $(seq 50); do
+  for tries in $(seq 300); do
     [ -s /run/sshd.pid ] && break
     sleep 0.1
   done

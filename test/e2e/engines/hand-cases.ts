@@ -15,7 +15,7 @@ export type HandCase = {
   readonly seconds: Readonly<Record<EngineKind, number>>;
 };
 
-const PATIENCE: Readonly<Record<EngineKind, number>> = { torch: 60, vllm: 280 };
+const PATIENCE: Readonly<Record<EngineKind, number>> = { torch: 240, vllm: 280 };
 
 export const HAND_CASES: readonly HandCase[] = [
   {

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Event, parseEvent } from '../../../src/domain/event.ts';
 import { type Ended, Fleet } from '../fleet.ts';
@@ -169,17 +169,17 @@ ${[...usual, this.#withUsual(more)].filter((line) => line !== '').join('\n')}
         : 'mount -t cgroup2 none /sys/fs/cgroup',
     );
     // Of a connection that stands already, too: new sessions begin there.
-    this.must(host, `for pid in $(pgrep -x sshd); do echo $pid >${group}/cgroup.procs; done`);
+    this.must(host, `for pid in $(pgrep -x sshd); do echo $pid >${group}/cgroup.procs || true; done`);
     return {
       kills: () => {
         const counted = readFileSync(join(group, v1 ? 'memory.oom_control' : 'memory.events'), 'utf8');
         return Number(/^oom_kill (\d+)$/m.exec(counted)?.[1] ?? 0);
       },
       lift: () => {
-        const inside = readFileSync(join(group, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean);
-        for (const pid of inside) writeFileSync(join(top, 'cgroup.procs'), pid);
         this.must(host, v1 ? `umount ${top} && umount /sys/fs/cgroup` : 'umount /sys/fs/cgroup');
-        rmdirSync(group);
+        // Sessions begin and end meanwhile.
+        const emptied = `for i in $(seq 600); do while read -r pid; do echo $pid >${top}/cgroup.procs; done <${group}/cgroup.procs; rmdir ${group} && exit 0; sleep 0.1; done 2>/dev/null; exit 1`;
+        execFileSync('sh', ['-c', emptied]);
       },
     };
   }

@@ -4,8 +4,8 @@
 It loads the safetensors shards of tiny-model.py, and each token is one matrix product that all ranks share, each with
 its own columns, summed over the wire. What it prints follows vLLM's lines, so that the same adapter follows it.
     torch-engine.py serve MODEL --tensor-parallel-size 2 --nnodes 2 --node-rank R --master-addr A --master-port P
-ENGINE_WAIT_SECONDS is slept before anything, ENGINE_LOAD_SECONDS over the shards; under VLLM_CACHE_ROOT a rank keeps
-its share of the weights.
+ENGINE_WAIT_SECONDS is slept before anything, the file ENGINE_WAIT_FILE is waited for, ENGINE_LOAD_SECONDS is slept over
+the shards; under VLLM_CACHE_ROOT a rank keeps its share of the weights.
 """
 
 import argparse
@@ -355,4 +355,6 @@ def serve(args, model):
 if __name__ == "__main__":
     if os.environ.get("ENGINE_WAIT_SECONDS"):
         time.sleep(float(os.environ["ENGINE_WAIT_SECONDS"]))
+    while not os.path.exists(os.environ.get("ENGINE_WAIT_FILE", "/")):
+        time.sleep(0.05)
     sys.exit(main())

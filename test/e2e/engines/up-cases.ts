@@ -34,6 +34,9 @@ const SHARD = '/srv/model/model-00002-of-00002.safetensors';
 const LFS =
   'version https://git-lfs.github.com/spec/v1\noid sha256:4665b1d3f1b0d5f8a2f4f1f6c3d0a9f6c1c0d7f8\nsize 364840\n';
 const MIB = 2 ** 20;
+/** Where this is, the engine may begin. */
+const BEGIN = '/srv/begin';
+const GUARD = '^sh guard[.]sh';
 /** A model that is heavy for its engine, and a limit under which the engine starts but the half of the model does not fit. */
 const HEAVY: Readonly<Record<EngineKind, string>> = { torch: '--ballast 2', vllm: '--heavy --layers 4' };
 const LIMIT_MIB: Readonly<Record<EngineKind, number>> = { torch: 420, vllm: 1500 };
@@ -80,11 +83,8 @@ export const UP_CASES: readonly UpCase[] = [
   {
     what: 'the rendezvous port taken on the head',
     breaks: (pair) => {
-      const child = pair.listen('a', 'aurora', 20000);
-      return () => {
-        pair.on('a', 'root', ['pkill', '-f', 'listen.20000']);
-        child.kill();
-      };
+      pair.listen('a', 'aurora', 20000);
+      return () => void pair.on('a', 'root', ['pkill', '-f', 'listen.20000']);
     },
     // Whoever holds it is somebody else's, and is left alone: the ranks meet elsewhere.
     causes: ['port-already-in-use'],
@@ -243,19 +243,35 @@ export const UP_CASES: readonly UpCase[] = [
   },
   {
     what: 'a limit of memory that the weights do not fit under',
-    recipe: 'path: /srv/heavy\nmemory: {reserve: 1GiB, guard: 1MiB}',
+    recipe: `path: /srv/heavy\nmemory: {reserve: 1GiB, guard: 1MiB}\nenv: {ENGINE_WAIT_FILE: ${BEGIN}}`,
     breaks: (pair) => {
+      pair.must('a', `touch ${BEGIN}`);
       for (const host of ['a', 'b'] as const)
         pair.must(
           host,
           `python3 /srv/tiny-model.py /srv/heavy qwen3 --context 8192 ${HEAVY[pair.engine.kind]}`,
         );
       const limit = pair.limitMemory('b', LIMIT_MIB[pair.engine.kind] * MIB);
+      const release = setInterval(() => {
+        if (limit.kills() > 0) pair.on('b', 'root', ['pkill', '-CONT', '-f', GUARD]);
+      }, 200);
       return () => {
+        clearInterval(release);
         const kills = limit.kills();
         limit.lift();
+        pair.on('b', 'root', ['pkill', '-CONT', '-f', GUARD]);
+        for (const host of ['a', 'b'] as const) pair.must(host, `rm -f ${BEGIN}`);
         if (kills === 0) throw new Error('the kernel has killed nothing under the limit');
       };
+    },
+    // The kernel must come before the guard, and which of the two is faster hangs on what else the machine does: the
+    // guard is held from before the worker's first byte until the kernel has ended something.
+    during: {
+      when: (event) => event.type === 'guard' && event.node === 'spark-b' && event.guard.state === 'guards',
+      act: (pair) => {
+        pair.must('b', `pkill -STOP -f '${GUARD}'; touch ${BEGIN}`);
+        return () => undefined;
+      },
     },
     causes: ['oom-killer-during-weight-load'],
     node: 'spark-b',
