@@ -126,7 +126,7 @@ describe.skipIf(why !== undefined)('faults at the stages of a bring-up, on whole
             expect(
               fleet.must('b', 'root', 'grep -l pending /home/aurora/.firstlight/*/undo/*/state | wc -l'),
             ).toBe('0');
-          else expect(listens(), back.text).toBe(true);
+          else await until(`somebody listens again: ${back.text}`, listens);
           fleet.on('b', 'root', "pkill -f '[l]istener.mjs'");
         }
         const again = await fleet.firstlight(['up', recipe, '--json', ...password], { seconds: 180 });
