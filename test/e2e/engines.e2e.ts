@@ -54,7 +54,8 @@ describe.skipIf(why !== undefined)(`${asked ?? 'an engine'} over two hosts with 
     'brings it up, asks it, sees it fail while it serves, and gives everything back',
     async () => {
       const began = Date.now();
-      pair.recipe('args: {vllm: [--distributed-timeout-seconds, "40"]}');
+      // Each rank's own patience, for the next question too: longer than the worker is held below, on a slow machine too.
+      pair.recipe('args: {vllm: [--distributed-timeout-seconds, "60"]}');
       const first = await up();
       const events = eventsOf(first);
       expect(events.at(-1), tail(first)).toMatchObject({ type: 'run-ended', outcome: 'serving' });
