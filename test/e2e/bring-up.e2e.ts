@@ -203,9 +203,9 @@ function eventsOf(stdout: string): readonly Json[] {
 }
 
 async function until(holds: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 300; tries += 1) {
+  for (let tries = 0; tries < 1200; tries += 1) {
     if (holds()) return;
     execFileSync('sleep', ['0.1']);
   }
-  throw new Error('it did not come to pass in 30 s');
+  throw new Error('it did not come to pass in 120 s');
 }
