@@ -92,5 +92,9 @@ export function endChild(child: ChildProcess): void {
   child.kill('SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), 1000);
   timer.unref();
-  child.once('exit', () => clearTimeout(timer));
+  child.once('exit', () => {
+    clearTimeout(timer);
+    // A master has them too, and keeps them open for as long as it waits for a host that is gone.
+    for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe?.destroy();
+  });
 }
