@@ -4,8 +4,10 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/page/*.page.ts'],
-    testTimeout: 240_000,
+    testTimeout: 480_000,
     hookTimeout: 120_000,
+    // As long as Playwright waits for anything.
+    expect: { poll: { timeout: 30_000 } },
     fileParallelism: false,
   },
 });

@@ -298,7 +298,7 @@ describe('the log of the dashboard', () => {
     await page.locator('.log-box').press('Enter');
     await page.getByText(`${LINES.length} lines`).waitFor();
     await page.locator('.row.shown').waitFor();
-    expect(new URL(page.url()).searchParams.get('q')).toBe(null);
+    await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe(null);
     await page.locator('h1').click();
     await page.keyboard.press('e');
     await page.locator('.row.shown', { hasText: 'Traceback (most recent' }).waitFor();
