@@ -12,6 +12,7 @@ import { renderBug, renderUserError } from '../../src/faces/cli/render-error.ts'
 import { renderRun } from '../../src/faces/cli/render-run.ts';
 import type { Style } from '../../src/faces/cli/style.ts';
 import { width } from '../../src/faces/cli/width.ts';
+import { memoryOf } from '../../src/faces/mcp/tools/plan.ts';
 import { answerOfRun } from '../../src/operations/answer-of-run.ts';
 import { guarding } from '../pretend/guard-records.ts';
 import {
@@ -366,6 +367,24 @@ test('what was allowed beforehand counts where the question says what would be e
     const question = { asked: { ...asked, steps: [step] }, plan, facts, consented };
     expect(consentText(question, style), step.title).toContain('The plan fits only with it.');
   }
+});
+
+test('where it is not known whether it fits, the question weighs no choice by a figure that nobody has', () => {
+  const { asked, plan, facts } = foldAll(storyUntil(8));
+  if (!asked || !plan) throw new Error('the story asks');
+  const memory = plan.memory.map((node) => ({
+    ...node,
+    verdict: 'unknown' as const,
+    sumBytes: 0,
+    errorBytes: 0,
+    canGetBytes: 0,
+  }));
+  const text = consentText({ asked, plan: { ...plan, memory }, facts }, style);
+  expect(text.replace(/\s+/g, ' ')).toContain('What the plan needs there is not known.');
+  expect(text).not.toMatch(/0\.0 ±|fits only|is enough|would not fit/);
+  expect(
+    memory.map(memoryOf).map(({ canGetGib, needsGib, verdict }) => ({ canGetGib, needsGib, verdict })),
+  ).toEqual(memory.map(() => ({ canGetGib: null, needsGib: null, verdict: 'unknown' })));
 });
 
 test('the consent question says who is stopped, how, and what comes back', () => {

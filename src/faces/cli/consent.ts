@@ -86,8 +86,9 @@ function sentence(question: Question, nodes: readonly string[]): string {
   const it = asked.steps.length === 1 ? 'It holds' : 'They hold';
   const first = `Stop ${plural(asked.steps.length, 'thing')} on ${list(nodes)}? ${it} ${gib(bytes)}.`;
   const memory = plan?.memory.filter((node) => nodes.includes(node.node)) ?? [];
-  const need = memory[0];
-  if (!need || !plan) return first;
+  const need = memory.find(({ verdict }) => verdict !== 'unknown');
+  if (!plan || memory.length === 0) return first;
+  if (!need) return `${first} What the plan needs there is not known.`;
   const has = nodes.flatMap((node) => {
     const facts = question.facts.find((one) => one.node === node);
     const seen = facts?.reached ? valueIf(facts.memory) : undefined;
@@ -153,7 +154,7 @@ function enough(question: Question): string {
       .map((step, index) => ({ number: index + 1, bytes: step.node === node.node ? step.target.bytes : 0 }))
       .filter((step) => step.bytes > 0)
       .sort((a, b) => b.bytes - a.bytes);
-    if (here.length === 0) return [];
+    if (here.length === 0 || node.verdict === 'unknown') return [];
     const canGet = node.canGetBytes + allowedBytes(plan, consented, node.node);
     const all = here.reduce((sum, step) => sum + step.bytes, canGet);
     // With its error bar it fits, as the plan asks for it; where that is not to be had it may boot by the bare sum.

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { NodeMemoryPlan } from '../../../domain/plan.ts';
 import { runsAlready } from '../../../domain/plan-words.ts';
 import { fitWords } from '../../../domain/run-words.ts';
 import { plural } from '../../../domain/units.ts';
@@ -12,6 +13,8 @@ import { leftOut, recipeName } from './shapes.ts';
 const MOST_STEPS = 40;
 
 const input = z.strictObject({ recipe: recipeName });
+const figure = z.number().nullable().describe('null where the verdict is unknown');
+
 const output = z.strictObject({
   digest: z.string().describe('hand this to up'),
   recipe: z.string(),
@@ -23,10 +26,10 @@ const output = z.strictObject({
   memory: z.array(
     z.strictObject({
       node: z.string(),
-      needsGib: z.number(),
-      errorGib: z.number(),
-      canGetGib: z.number(),
-      canGetAfterClearingGib: z.number(),
+      needsGib: figure,
+      errorGib: figure,
+      canGetGib: figure,
+      canGetAfterClearingGib: figure,
       verdict: z.string(),
     }),
   ),
@@ -48,6 +51,19 @@ const output = z.strictObject({
   warnings: z.array(z.string()),
   left_out: leftOut,
 });
+
+/** One node's predicted memory, GiB; where whether it fits is not known, no figure stands for it. */
+export function memoryOf(node: NodeMemoryPlan): z.infer<typeof output>['memory'][number] {
+  const seen = (bytes: number): number | null => (node.verdict === 'unknown' ? null : inGib(bytes));
+  return {
+    node: node.node,
+    needsGib: seen(node.sumBytes),
+    errorGib: seen(node.errorBytes),
+    canGetGib: seen(node.canGetBytes),
+    canGetAfterClearingGib: seen(node.canGetAfterClearingBytes),
+    verdict: node.verdict,
+  };
+}
 
 /** What `up` would do now; only a plan that this client was shown can be carried out. */
 export const planTool: Tool<typeof input, typeof output> = {
@@ -86,14 +102,7 @@ export const planTool: Tool<typeof input, typeof output> = {
         engine: plan.engine,
         state: plan.state,
         fits: runs ?? fitWords(plan),
-        memory: plan.memory.map((node) => ({
-          node: node.node,
-          needsGib: inGib(node.sumBytes),
-          errorGib: inGib(node.errorBytes),
-          canGetGib: inGib(node.canGetBytes),
-          canGetAfterClearingGib: inGib(node.canGetAfterClearingBytes),
-          verdict: node.verdict,
-        })),
+        memory: plan.memory.map(memoryOf),
         steps: out
           .first(steps, MOST_STEPS, 'steps', 'firstlight plan shows all in a terminal')
           .map(({ id, node, phase, title, needsConsent, undo }) => ({

@@ -155,7 +155,7 @@ function Sum({
 }): JSX.Element | null {
   const { plan: whole, consented } = page.shown;
   const plan = whole?.memory.find((one) => one.node === node);
-  if (!whole || !plan) return null;
+  if (!whole || !plan || plan.verdict === 'unknown') return null;
   const freed = chosen.filter((step) => step.node === node).reduce((sum, step) => sum + step.target.bytes, 0);
   const can = plan.canGetBytes + allowedBytes(whole, consented, node) + freed;
   const least = plan.sumBytes - plan.errorBytes;
