@@ -14,6 +14,7 @@ type Symptom = Seen & { readonly unclear?: boolean };
 
 /** Logins through one jump host at once: sshd begins to drop them at ten (MaxStartups). */
 const LOGINS_THROUGH_ONE = 8;
+const ASKS = 4;
 const TRIES = 4;
 /** Found only after a long wait. */
 const IN_VAIN: ReadonlySet<string> = new Set(['timeout-connect', 'timeout-banner']);
@@ -23,6 +24,8 @@ export type ConnectionOptions = LinkOptions & {
   readonly quietMs: number;
   /** For so long nobody is waited for again who was just waited for in vain: by the look behind a lock, say. */
   readonly vainMs: number;
+  /** For so long nobody is asked again who was found to be there, however slow. */
+  readonly thereMs: number;
   /** Told when the host says nothing, once, with the link's name. */
   readonly onQuiet: (name: string) => void;
 };
@@ -31,6 +34,8 @@ export type ConnectionOptions = LinkOptions & {
 export class Connection {
   readonly link: Link;
   readonly via: Connection | undefined;
+  /** Questions to it about hosts behind it: each is a session, of which sshd allows ten (MaxSessions). */
+  readonly asks = limitTo(ASKS);
   readonly #options: ConnectionOptions;
   readonly #limit: Limit;
   readonly #through = limitTo(LOGINS_THROUGH_ONE);
@@ -38,6 +43,7 @@ export class Connection {
   readonly #knocks: Shared<Unreachable | undefined>;
   #openAt = 0;
   #vain: { readonly failure: Unreachable; readonly at: number } | undefined;
+  #thereAt = Number.NEGATIVE_INFINITY;
   #quiet = false;
 
   constructor(link: Link, via: Connection | undefined, options: ConnectionOptions, limit: Limit) {
@@ -65,8 +71,12 @@ export class Connection {
    * however slow, and where nobody can tell. Many callers share one question.
    */
   async gone(signal: AbortSignal): Promise<Unreachable | undefined> {
+    if (performance.now() - this.#thereAt < this.#options.thereMs) return undefined;
     const met = await this.#knocks.join(signal);
-    if (met === undefined || !ANSWERS_NOTHING.has(met.why)) return undefined;
+    if (met === undefined || !ANSWERS_NOTHING.has(met.why)) {
+      this.#thereAt = performance.now();
+      return undefined;
+    }
     this.#failed(met);
     return met;
   }
@@ -240,7 +250,7 @@ export class Connection {
     }
     const failure = failureOf(symptom, place, text);
     if (this.via === undefined) return failure;
-    const asked = await askJump(this.via, place, signal);
+    const asked = await askJump(this.via, place, 'with-its-key', signal);
     return asked === undefined
       ? failure
       : {

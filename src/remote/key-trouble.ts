@@ -22,19 +22,26 @@ export async function keyWithPassphrase(
   return undefined;
 }
 
+/** Whatever the user's own configuration there says: no open connection is taken or left, and nothing is lent. */
+const ALONE = [
+  ...['-S', 'none', '-o', 'ControlMaster=no', '-o', 'ForwardAgent=no', '-o', 'ClearAllForwardings=yes'],
+  ...['-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null', '-o', 'UpdateHostKeys=no'],
+];
+
 /**
- * What the jump host's own ssh meets on the way to the node: whether its key gets in where ours does not (many
- * clusters have keys between their hosts only), and what it says where we only see silence. Nothing is written
- * there. Undefined where that could not be found out.
+ * What the jump host's own ssh meets on the way to the node: `with-its-key` whether that gets in where ours does not
+ * (many clusters have keys between their hosts only), `no-key` what it says where we only see silence. Nothing is
+ * written there. Undefined where that could not be found out.
  */
 export async function askJump(
   jump: Connection,
   place: Place,
+  how: 'with-its-key' | 'no-key',
   signal: AbortSignal,
 ): Promise<{ readonly getsIn: boolean; readonly text: string } | undefined> {
   const words = [
-    ...['ssh', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=5', '-o', 'StrictHostKeyChecking=no'],
-    ...['-o', 'UserKnownHostsFile=/dev/null', '-p', String(place.port)],
+    ...['ssh', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=5', ...ALONE, '-p', String(place.port)],
+    ...(how === 'no-key' ? ['-o', 'PreferredAuthentications=none'] : []),
     ...(place.user === '' ? [] : ['-l', place.user]),
     ...['--', place.host, 'true'],
   ];

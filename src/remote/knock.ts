@@ -47,7 +47,7 @@ export async function knock(
   const answered = new AbortController();
   const both = AbortSignal.any([signal, answered.signal]);
   const beyond = async (): Promise<{ readonly met: Unreachable | undefined } | undefined> => {
-    const asked = await askJump(via, place, both);
+    const asked = await via.asks(both, () => askJump(via, place, 'no-key', both));
     if (asked === undefined) return undefined;
     const { why } = classify(asked.text, '');
     return { met: DIALLING.has(why) ? failureOf({ why, atJump: true }, place, asked.text) : undefined };

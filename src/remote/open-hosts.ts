@@ -26,6 +26,8 @@ export function openHosts(
     readonly quietMs?: number;
     /** For how long who was waited for in vain counts as out of reach; 5000 where left out. */
     readonly vainMs?: number;
+    /** For how long who was found to be there is not asked again; 10000 where left out. */
+    readonly thereMs?: number;
     /** Told when a host says nothing for `quietMs`, with the name of the node or jump host. */
     readonly onQuiet?: (name: string) => void;
   },
@@ -34,6 +36,7 @@ export function openHosts(
     connectTimeoutSeconds: options.connectTimeoutSeconds ?? 10,
     quietMs: options.quietMs ?? 3000,
     vainMs: options.vainMs ?? 5000,
+    thereMs: options.thereMs ?? 10_000,
     onQuiet: options.onQuiet ?? (() => undefined),
   };
   const links = makeLinks(cluster, openSocketFolder(options.socketFolder), linkOptions);

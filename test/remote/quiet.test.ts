@@ -1,8 +1,9 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, connect as dial, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Cluster } from '../../src/domain/cluster.ts';
+import { pause } from '../../src/remote/limit.ts';
 import { openHosts } from '../../src/remote/open-hosts.ts';
 import {
   clusterOf,
@@ -70,6 +71,7 @@ describe('a host that falls silent behind an open connection', () => {
       socketFolder: sockets(),
       quietMs: 50,
       vainMs: 3_600_000,
+      thereMs: 0,
       onQuiet: (name) => void told.push(name),
     });
   /** What the way from here to the head, and the head's own ssh to the worker, meets from now on: its words, or nothing. */
@@ -91,7 +93,7 @@ describe('a host that falls silent behind an open connection', () => {
     toHead = await wire(() => head.ssh.port);
     writeFileSync(
       join(head.bin, 'ssh'),
-      '#!/bin/sh\necho >"$HOME/asked"\ncat "$HOME/meets"; [ ! -s "$HOME/meets" ]\n',
+      '#!/bin/sh\necho "$*" >>"$HOME/asked"\ncat "$HOME/meets"; [ ! -s "$HOME/meets" ]\n',
       {
         mode: 0o755,
       },
@@ -149,16 +151,56 @@ process.stdin.pipe(to).pipe(process.stdout);
     fromHead(TIMED_OUT);
     toWorker.cut();
     const both = await Promise.all([1, 2].map((word) => host.run(say(`${word}`), { signal: never })));
+    const asked = readFileSync(join(head.home, 'asked'), 'utf8');
     for (const ran of both) {
       expect(ran).toMatchObject({ kind: 'lost', failure: { why: 'timeout-connect', text: TIMED_OUT } });
     }
     expect(told).toEqual(['worker-dark']);
+    // Whom nobody has made sure of gets no key, no agent and no forwarding, and no open connection is taken or left.
+    for (const words of asked.trim().split('\n'))
+      for (const word of ['PreferredAuthentications=none', '-S none', 'ControlMaster=no', 'ForwardAgent=no'])
+        expect(words).toContain(word);
     // What follows at once does not wait once more.
     rmSync(join(head.home, 'asked'), { force: true });
     expect(await host.run(say('next'), { signal: never })).toEqual(both[0]);
     expect(existsSync(join(head.home, 'asked'))).toBe(false);
     toWorker.mend();
   });
+
+  it('is not asked again soon after it was found to be there', async () => {
+    const made = cluster('slow-again');
+    await open(made).of('worker-slow-again').connect({ signal: never });
+    let quiet: () => void = () => undefined;
+    const host = openHosts(made, {
+      secrets: secretsOf(),
+      socketFolder: sockets(),
+      quietMs: 50,
+      thereMs: 3_600_000,
+      onQuiet: () => quiet(),
+    }).of('worker-slow-again');
+    const asked = join(head.home, 'asked');
+    /** One session that hears nothing until the jump host was asked, or was not for a while. */
+    const askedWhile = async (word: string, most: number): Promise<boolean> => {
+      rmSync(asked, { force: true });
+      const silent = new Promise<void>((resolve) => {
+        quiet = resolve;
+      });
+      toWorker.cut();
+      const pending = host.run(say(word), { signal: never });
+      await silent;
+      for (let looks = 0; looks < most && !existsSync(asked); looks += 1) await pause(20, never);
+      toWorker.mend();
+      expect(await pending).toMatchObject({ stdout: `${word}\n` });
+      return existsSync(asked);
+    };
+    expect(await askedWhile('first', 2000)).toBe(true);
+    // An answer that comes after the session is heard again is not waited for: then the next one asks, too.
+    let round = 0;
+    while (await askedWhile(`${round}`, 50)) {
+      round += 1;
+      expect(round).toBeLessThan(20);
+    }
+  }, 60_000);
 
   it('is waited for where it is only slow', async () => {
     const host = open(cluster('slow')).of('worker-slow');
