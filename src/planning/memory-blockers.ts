@@ -8,6 +8,7 @@ import type { Need, Room } from './need.ts';
 import { rankNameOf, reachedOf } from './our-ranks.ts';
 import { stillHeldSentence } from './still-held.ts';
 
+const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 
 type Input = {
@@ -41,7 +42,7 @@ export function memoryBlockers(allocation: Allocation, input: Input): readonly B
         ...(why === undefined ? {} : { why }),
         advice: [
           ...(reserve === undefined ? [] : [reserve.advice]),
-          ...(reserve?.alone === true ? [] : [otherAdvice(short, allocation, reserve !== undefined)]),
+          ...(reserve?.alone === true ? [] : [otherAdvice(short, allocation, input)]),
           ...strangers(node, input.facts),
         ],
         userError: reserve?.alone === true,
@@ -77,6 +78,8 @@ function reserveInTheWay(
   const least = Math.floor((most - base - need.errorBytes) / GIB) * GIB;
   const fits = least >= RESERVE_BYTES && spareWith(least) >= need.errorBytes;
   const spare = spareWith(RESERVE_BYTES);
+  // A fixed fraction may ask for as much whatever the reserve is.
+  if (spare - spareWith(reserve) < MIB) return undefined;
   const boots = spare > -need.errorBytes;
   const all = reserve > room.totalBytes ? `, and ${node} has ${gib(room.totalBytes)} in all` : '';
   return {
@@ -91,17 +94,15 @@ function reserveInTheWay(
 }
 
 /** What else of the recipe would have to change. */
-function otherAdvice(
-  { share, room, need }: Short,
-  { largestContext }: Allocation,
-  reserved: boolean,
-): string {
+function otherAdvice({ share, room, need }: Short, { largestContext }: Allocation, input: Input): string {
   const context = need.contextTokens ?? 0;
-  if (largestContext === undefined)
-    return `The weights ${reserved ? 'and the reserve' : 'alone'} leave no room: use more nodes, a larger tensor size, or a smaller model.`;
-  if (largestContext < context)
+  const weights = need.weightsBytes + need.engineBytes + need.graphsBytes + need.errorBytes;
+  const fraction = askedBytes(input, room) > weights && weights < share.memory.canGetAfterClearingBytes;
+  if (largestContext === undefined && !fraction)
+    return `The weights ${room.unified && input.recipe.memory.reserve > RESERVE_BYTES ? 'and the reserve' : 'alone'} leave no room: use more nodes, a larger tensor size, or a smaller model.`;
+  if (largestContext !== undefined && largestContext < context)
     return `${largestContext === need.maxTokens ? "The model's own limit is" : 'The largest context that fits is'} ${thousands(largestContext)} tokens: context: ${largestContext}`;
-  // One sequence of that length would fit: then the fraction that the recipe fixes is what asks for more.
+  // The weights, or one sequence of that length, would fit: then the fraction that the recipe fixes is what asks for more.
   const most = share.memory.canGetAfterClearingBytes + room.availableBytes - room.canGetBytes;
   return `The fraction that the recipe fixes asks for more than can be had: memory.fraction: auto, or at most ${(Math.floor((most / room.totalBytes) * 100) / 100).toFixed(2)}`;
 }

@@ -382,6 +382,23 @@ test('where it is not known whether it fits, the question weighs no choice by a 
   const text = consentText({ asked, plan: { ...plan, memory }, facts }, style);
   expect(text.replace(/\s+/g, ' ')).toContain('What the plan needs there is not known.');
   expect(text).not.toMatch(/0\.0 ±|fits only|is enough|would not fit/);
+  const [step] = asked.steps;
+  const [known] = plan.memory;
+  if (!step || !known) throw new Error('the story asks');
+  const both = {
+    asked: { ...asked, steps: [step, { ...step, node: 'spark-z' }] },
+    plan: {
+      ...plan,
+      memory: [
+        { ...known, node: step.node },
+        { ...memory[0], ...known, node: 'spark-z', verdict: 'unknown' as const },
+      ],
+    },
+    facts,
+  };
+  expect(consentText(both, style).replace(/\s+/g, ' ')).toContain(
+    `GiB on ${step.node}; what it needs on spark-z is not known`,
+  );
   expect(
     memory.map(memoryOf).map(({ canGetGib, needsGib, verdict }) => ({ canGetGib, needsGib, verdict })),
   ).toEqual(memory.map(() => ({ canGetGib: null, needsGib: null, verdict: 'unknown' })));

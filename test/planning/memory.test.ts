@@ -601,6 +601,18 @@ describe('a reserve that the recipe sets', () => {
   const blocker = (...of: Parameters<typeof launch>) =>
     launch(...of).blockers.find(({ node }) => node === 'spark-b');
 
+  it('is no reason where a fraction that the recipe fixes asks for as much without it', () => {
+    const told = blocker({ reserve: '20GiB', fraction: 0.95 }, 95);
+    expect(told?.why ?? '').not.toContain('reserve');
+    expect(told?.advice).toEqual([
+      'The fraction that the recipe fixes asks for more than can be had: memory.fraction: auto, or at most 0.79',
+    ]);
+    // Here not even the weights have room beside it, so both are named.
+    expect(blocker({ reserve: '40GiB', fraction: 0.95 }, 90)?.advice).toEqual([
+      expect.stringContaining('The weights and the reserve leave no room'),
+    ]);
+  });
+
   it('past all memory is told as the reason, with the largest that does, which then does', () => {
     const memory = { reserve: '6000GiB' };
     expect(blocker(memory, 115)).toEqual({

@@ -95,7 +95,10 @@ function sentence(question: Question, nodes: readonly string[]): string {
     return seen ? [`${node} has ${gibNumber(seen.availableBytes)} available`] : [];
   });
   const reserve = Math.round((plan.recipe.memory.reserve / 2 ** 30) * 10) / 10;
-  const needs = `The plan needs ${gibNumber(need.sumBytes)} ± ${gibNumber(need.errorBytes)} GiB on each node`;
+  const unsure = memory.filter(({ verdict }) => verdict === 'unknown').map(({ node }) => node);
+  const where =
+    unsure.length === 0 ? 'each node' : `${need.node}; what it needs on ${list(unsure)} is not known`;
+  const needs = `The plan needs ${gibNumber(need.sumBytes)} ± ${gibNumber(need.errorBytes)} GiB on ${where}`;
   return `${first} ${needs}${has.length > 0 ? `; ${has.join(', ')} and keeps ${reserve} in reserve` : ''}.`;
 }
 

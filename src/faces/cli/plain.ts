@@ -28,7 +28,7 @@ export function signOfLife(state: RunState, now: number): string | undefined {
 
 /** A line for a host that is slow to answer, or gone: what happens meanwhile. */
 export function quietLine(host: string, now: number): string {
-  return `${clock(new Date(now).toISOString())}  ${'still'.padEnd(TYPE_COLUMNS)} ${host} says nothing; looking whether it is there, for 10 s at most`;
+  return `${clock(new Date(now).toISOString())}  ${'still'.padEnd(TYPE_COLUMNS)} ${host} says nothing; looking whether it is there`;
 }
 
 function typeOf(event: Event): string {

@@ -113,6 +113,8 @@ export async function carryOut(
   const live = (update: Live): void => {
     if (update.kind === 'memory') watched.show(update.report);
     if (globals.json) return;
+    // The ledger that is drawn over and over has no room above it.
+    if (update.kind === 'quiet' && watched.showed()) return;
     if (update.kind === 'text') stream.text(update.part, update.text);
     else if (update.kind === 'lines' && followed) stream.lines(update);
     else if (update.kind !== 'memory') progress.live(update);

@@ -71,8 +71,11 @@ export async function serveOn(
     browse: input.open && !open && process.stdout.isTTY === true,
   });
   // The page that opens next shows this run; whoever asks for it is told why it cannot be read.
-  const newest = outer.journal.latest();
-  if (newest !== undefined) void desk.states.of(newest).catch(() => undefined);
+  const newest = async (): Promise<unknown> => {
+    const run = outer.journal.latest();
+    return run === undefined ? undefined : await desk.states.of(run);
+  };
+  void newest().catch(() => undefined);
   await aborted(outer.signal);
   await desk.jobs.over();
   await server.close();
