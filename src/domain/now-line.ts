@@ -22,6 +22,11 @@ export function nowLine(state: RunState, now: number): NowLine {
   return { ...line, sentence: cut(line.sentence) };
 }
 
+/** Stands for the line of a run that a face could not read; `all` says where the runs are listed. */
+export function unreadLine(run: string, all: string): NowLine {
+  return say('?', cut(`Run ${run} cannot be shown`), `All runs: ${all}`);
+}
+
 function going(state: RunState, now: number): NowLine {
   const attempt = state.attempts.at(-1);
   const lost = state.facts.find((facts) => !facts.reached);

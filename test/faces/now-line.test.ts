@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { unknown } from '../../src/domain/facts.ts';
-import { NOW_CHARACTERS, nowLine } from '../../src/domain/now-line.ts';
+import { NOW_CHARACTERS, nowLine, unreadLine } from '../../src/domain/now-line.ts';
 import { blank, foldAll, type RunState } from '../../src/domain/run-state.ts';
 import {
   clearPlan,
@@ -19,6 +19,15 @@ function at(seconds: number, change: (state: RunState) => RunState = (state) => 
 
 test('before any run it says what to type', () => {
   expect(nowLine(blank, 0).sentence).toBe('No run yet. Bring a model up with `firstlight up RECIPE`');
+});
+
+test('a run that could not be read says so, and where the runs are listed', () => {
+  expect(unreadLine('999', '/runs')).toEqual({
+    glyph: '?',
+    sentence: 'Run 999 cannot be shown',
+    next: 'All runs: /runs',
+  });
+  expect(unreadLine('9'.repeat(90), '/runs').sentence).toHaveLength(NOW_CHARACTERS);
 });
 
 test('a plan says whether it fits, with how much to spare, and how many steps ask', () => {

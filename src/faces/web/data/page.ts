@@ -11,7 +11,8 @@ import { follow } from './stream.ts';
 export type Page = {
   readonly address: Address;
   readonly cluster: ClusterInfo | undefined;
-  readonly runs: readonly RunSummary[];
+  /** Undefined: not read yet. */
+  readonly runs: readonly RunSummary[] | undefined;
   /** The run that is shown, as it is now. */
   readonly live: RunState;
   /** All its events, once somebody wants to go back in it. */
@@ -28,14 +29,19 @@ export type Page = {
   readonly now: number;
   /** Ids of steps chosen in the consent card, before anything is sent. */
   readonly chosen: ReadonlySet<string>;
-  /** Reading for the first time. */
+  /** Nothing is read yet, or any more, that could be shown. */
   readonly reading: boolean;
+  /** The run that the address asks for, where it could not be read. */
+  readonly unread: string | undefined;
 };
 
 /** Whether this client may change anything: the server may only show, or its token may. */
 export function mayChange({ cluster }: Page): boolean {
   return cluster !== undefined && !cluster.readOnly && cluster.scope === 'write';
 }
+
+/** Whose request a refusal answers; `press` is whatever a person pressed. */
+type Asker = 'press' | 'cluster' | 'runs' | 'run' | 'look';
 
 /** Every so many events the state is kept, so that the slider need not fold from the start. */
 const SNAPSHOT = 2000;
@@ -48,6 +54,8 @@ export class PageStore {
   private queue: Event[] = [];
   private unfollow: (() => void) | undefined;
   private opened = 0;
+  /** Refusals that still stand, each until its own asker is answered or a person goes elsewhere; the last is shown. */
+  private readonly refusals = new Map<Asker, NonNullable<Page['refused']>>();
   /** States of the shown run after each SNAPSHOT events. */
   private snapshots: RunState[] = [];
 
@@ -56,7 +64,7 @@ export class PageStore {
     this.page = {
       address: readAddress(location.pathname, location.search),
       cluster: undefined,
-      runs: [],
+      runs: undefined,
       live: blank,
       events: undefined,
       shown: blank,
@@ -67,26 +75,30 @@ export class PageStore {
       now: Date.now(),
       chosen: new Set(),
       reading: true,
+      unread: undefined,
     };
   }
 
   async start(): Promise<void> {
-    addEventListener('popstate', () => void this.open(readAddress(location.pathname, location.search)));
+    addEventListener('popstate', () => this.goTo(readAddress(location.pathname, location.search)));
     setInterval(() => this.change({ now: Date.now() }), 1000);
-    setInterval(() => void this.readRuns(), 5000);
+    setInterval(() => {
+      void this.readRuns();
+      if (this.page.cluster === undefined) void this.readCluster();
+    }, 5000);
     this.change({});
-    const cluster = this.attempt(async () => this.change({ cluster: await getCluster() }), false);
+    const cluster = this.readCluster();
     // It names the newest run, where the address names none; the list of runs may take longer than that run.
-    if (this.page.address.run === undefined) await cluster;
+    if (this.page.address.run === undefined && !(await cluster)) await this.readRuns();
     await this.open(this.page.address);
     void this.lookNow(false);
-    await this.readRuns(false);
+    if (this.page.runs === undefined) await this.readRuns();
   }
 
   /** What a person goes to; written into the address bar. */
   go(address: Address): void {
     history.pushState(null, '', writeAddress(address));
-    void this.open(address);
+    this.goTo(address);
   }
 
   /** As `go`, but without a new entry to go back to (filters, the slider). */
@@ -102,19 +114,43 @@ export class PageStore {
   }
 
   async lookNow(fresh: boolean): Promise<void> {
-    await this.attempt(async () => this.change({ look: await getLook(fresh) }));
+    await this.attempt(async () => this.change({ look: await getLook(fresh) }), 'look');
   }
 
-  /** Runs it; a refusal is shown in its own card, not thrown. Without `clears` a success leaves one before it there. */
-  async attempt(work: () => Promise<unknown>, clears = true): Promise<boolean> {
+  /**
+   * Runs it; a refusal is shown in its own card, not thrown. A success takes away what the same asker was refused, and
+   * nothing else. Neither counts where the answer is not `wanted` any more.
+   */
+  async attempt(
+    work: () => Promise<unknown>,
+    by: Asker = 'press',
+    wanted: () => boolean = () => true,
+  ): Promise<boolean> {
     try {
       await work();
-      if (clears && this.page.refused) this.change({ refused: undefined });
+      if (wanted()) this.settle(by);
       return true;
     } catch (error) {
-      if (error instanceof Refused) this.change({ refused: { message: error.message, hint: error.hint } });
+      if (error instanceof Refused && wanted()) this.settle(by, { message: error.message, hint: error.hint });
       return false;
     }
+  }
+
+  private settle(by: Asker, refused?: Page['refused']): void {
+    // One that is refused again keeps its place.
+    if (refused) this.refusals.set(by, refused);
+    else if (!this.refusals.delete(by)) return;
+    this.change({ refused: [...this.refusals.values()].at(-1) });
+  }
+
+  private goTo(address: Address): void {
+    this.refusals.clear();
+    this.change({ refused: undefined });
+    void this.open(address);
+  }
+
+  private readCluster(): Promise<boolean> {
+    return this.attempt(async () => this.change({ cluster: await getCluster() }), 'cluster');
   }
 
   private later(work: () => void): number {
@@ -136,42 +172,40 @@ export class PageStore {
     this.draw(this.page);
   }
 
-  private async readRuns(clears = true): Promise<void> {
+  private async readRuns(): Promise<void> {
     await this.attempt(async () => {
       const runs = await getRuns();
-      if (runs.length !== this.page.runs.length || runs[0]?.outcome !== this.page.runs[0]?.outcome)
+      if (runs.length !== this.page.runs?.length || runs[0]?.outcome !== this.page.runs[0]?.outcome)
         this.change({ runs });
       const { address } = this.page;
       const newest = runs[0]?.run;
-      if (
-        address.view === 'run' &&
-        address.run === undefined &&
-        newest !== undefined &&
-        newest !== this.page.live.run
-      )
-        if (this.page.live.run === '')
-          // Folds that lie open are of the run before, where there was one.
-          await this.open(address);
-        else this.refine({ open: [] });
-    }, clears);
+      if (address.view === 'runs' || address.run !== undefined) return;
+      if (this.page.live.run === '') await this.open(address);
+      // Folds that lie open are of the run before.
+      else if (newest !== undefined && newest !== this.page.live.run) this.refine({ open: [] });
+    }, 'runs');
   }
 
   private async open(address: Address): Promise<void> {
     const token = ++this.opened;
-    this.change({ address });
+    const wanted = (): boolean => token === this.opened;
+    const { runs, cluster } = this.page;
+    const run = address.view === 'runs' ? undefined : (address.run ?? runs?.[0]?.run ?? cluster?.newestRun);
+    this.change({ address, unread: run === this.page.unread ? run : undefined });
     if (address.view === 'runs') return;
-    const run = address.run ?? this.page.runs[0]?.run ?? this.page.cluster?.newestRun;
     if (run === undefined) {
-      this.change({ reading: false, connection: { state: 'live', since: Date.now() } });
+      // That there is no run is known only from an answer.
+      if (runs !== undefined || cluster !== undefined)
+        this.change({ reading: false, connection: { state: 'live', since: Date.now() } });
       return;
     }
     if (run !== this.page.live.run) {
       this.unfollow?.();
       this.queue = [];
       this.snapshots = [];
-      const read = await this.attempt(async () => {
+      const readIt = async (): Promise<void> => {
         const live = await getRun(run);
-        if (token !== this.opened) return;
+        if (!wanted()) return;
         this.change({
           live,
           shown: live,
@@ -190,17 +224,35 @@ export class PageStore {
           newest: () => void this.readRuns(),
           state: (state) => this.change({ connection: { state, since: Date.now() } }),
         });
-      });
-      if (!read || token !== this.opened) return this.change({ reading: false });
+      };
+      const read = await this.attempt(readIt, 'run', wanted);
+      if (!wanted()) return;
+      if (!read)
+        return this.change({
+          live: blank,
+          shown: blank,
+          events: undefined,
+          logEnd: undefined,
+          reading: true,
+          unread: run,
+        });
     }
-    if (address.at === undefined) return this.change({ shown: this.page.live });
-    await this.goBackTo(run, address.at, token);
+    if (address.at === undefined) {
+      this.settle('run');
+      return this.change({ shown: this.page.live, reading: false, unread: undefined });
+    }
+    await this.goBackTo(run, address.at, wanted);
   }
 
-  private async goBackTo(run: string, at: number, token: number): Promise<void> {
+  private async goBackTo(run: string, at: number, wanted: () => boolean): Promise<void> {
     if (this.page.events === undefined) {
-      await this.attempt(async () => this.change({ events: await getEvents(run) }));
-      if (token !== this.opened) return;
+      const readThem = async (): Promise<void> => {
+        const events = await getEvents(run);
+        if (wanted()) this.change({ events });
+      };
+      const read = await this.attempt(readThem, 'run', wanted);
+      if (!wanted()) return;
+      if (!read) return this.change({ shown: blank, reading: true, unread: run });
     }
     const events = this.page.events ?? [];
     const until = events.findIndex((event) => event.seq > at);
@@ -213,8 +265,8 @@ export class PageStore {
       if (to % SNAPSHOT !== 0) break;
       this.snapshots[to / SNAPSHOT - 1] = state;
       await new Promise((resolve) => setTimeout(resolve)); // between slices the page answers
-      if (token !== this.opened) return;
+      if (!wanted()) return;
     }
-    this.change({ shown: state });
+    this.change({ shown: state, reading: false, unread: undefined });
   }
 }

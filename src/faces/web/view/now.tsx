@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
-import { nowLine } from '../../../domain/now-line.ts';
+import { type NowLine, nowLine, unreadLine } from '../../../domain/now-line.ts';
+import type { RunState } from '../../../domain/run-state.ts';
 import { rate, stopwatch } from '../../../domain/units.ts';
 import type { Page } from '../data/page.ts';
 import { Glyph } from './glyph.tsx';
@@ -15,7 +16,7 @@ export function Now({
 }): JSX.Element {
   const { shown } = page;
   const at = page.address.at === undefined ? page.now : Date.parse(shown.lastAt ?? '') || page.now;
-  const line = nowLine(shown, at);
+  const line = pageLine(page, shown, at);
   const began = shown.startedAt === undefined ? undefined : Date.parse(shown.startedAt);
   const runs = began !== undefined && shown.ended === undefined && shown.serving === undefined;
   return (
@@ -24,7 +25,9 @@ export function Now({
         {line.glyph === '◔' ? <span class="ring" aria-hidden="true" /> : <Glyph of={line.glyph} />}
       </span>
       <div class="words">
-        <h1>{page.reading ? 'Reading …' : <Words text={line.sentence} />}</h1>
+        <h1>
+          <Words text={line.sentence} />
+        </h1>
         <p class="next">
           <Words text={spoken(page, line.next)} />
         </p>
@@ -39,6 +42,13 @@ export function Now({
       )}
     </section>
   );
+}
+
+/** The line of the shown or the live run; of none while there is none to read. `at` is milliseconds since the epoch. */
+export function pageLine(page: Page, state: RunState, at: number): NowLine {
+  if (page.unread !== undefined) return unreadLine(page.unread, '/runs');
+  if (page.reading) return { glyph: '', sentence: 'Reading …', next: '' };
+  return nowLine(state, at);
 }
 
 /** Serving has nothing that is awaited: there it says what was proved. */

@@ -109,6 +109,10 @@ function Rail({ page }: { readonly page: Page }): JSX.Element | null {
 
 function PlanTable({ page }: { readonly page: Page }): JSX.Element {
   const { plan } = page.shown;
+  if (page.reading)
+    return (
+      <p class="body quiet">{page.unread === undefined ? 'Reading …' : 'This run could not be read.'}</p>
+    );
   if (!plan)
     return (
       <p class="body quiet">

@@ -5,15 +5,17 @@ import type { Page, PageStore } from '../data/page.ts';
 
 /** All runs of this journal, newest first. */
 export function Runs({ page, store }: { readonly page: Page; readonly store: PageStore }): JSX.Element {
+  const { runs } = page;
   return (
     <section class="panel" id="all-runs" aria-labelledby="runs-head">
       <div class="head">
         <h1 id="runs-head" class="small strong">
           Runs
         </h1>
-        <span class="small quiet">{page.runs.length}</span>
+        <span class="small quiet">{runs?.length}</span>
       </div>
-      {page.runs.length === 0 && (
+      {runs === undefined && <p class="body quiet">Reading …</p>}
+      {runs?.length === 0 && (
         <p class="body quiet">
           No run yet. Bring a model up with <code>firstlight up RECIPE</code>
         </p>
@@ -21,7 +23,7 @@ export function Runs({ page, store }: { readonly page: Page; readonly store: Pag
       <div class="scroll">
         <table class="plan">
           <tbody>
-            {page.runs.map((run) => (
+            {runs?.map((run) => (
               <tr key={run.run}>
                 <td>
                   <a

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { nowLine } from '../../../domain/now-line.ts';
 import type { Page } from '../data/page.ts';
+import { pageLine } from './now.tsx';
 
 const EVERY = 5000;
 
@@ -10,7 +10,7 @@ export function Spoken({ page }: { readonly page: Page }): JSX.Element {
   const [polite, setPolite] = useState('');
   const said = useRef(0);
   const { live } = page;
-  const line = nowLine(live, page.now);
+  const line = pageLine(page, live, page.now);
   const plain = line.sentence.replaceAll(
     /\d+ %/g,
     (percent) => `${Math.floor(Number.parseInt(percent, 10) / 25) * 25} %`,

@@ -42,7 +42,7 @@ export function Top({ page, store, keys }: Props): JSX.Element {
 type Props = { readonly page: Page; readonly store: PageStore; readonly keys: () => void };
 
 function RunPicker({ page, store }: { readonly page: Page; readonly store: PageStore }): JSX.Element | null {
-  if (page.runs.length === 0) return null;
+  if (page.runs === undefined || page.runs.length === 0) return null;
   const value = page.address.view === 'runs' ? '*' : (page.address.run ?? '');
   return (
     <select
@@ -68,8 +68,9 @@ function RunPicker({ page, store }: { readonly page: Page; readonly store: PageS
   );
 }
 
-/** live, replay, "12 s behind", disconnected, read-only; a consent asked meanwhile shows in replay too. */
+/** live, replay, "12 s behind", disconnected, read-only, not shown; a consent asked meanwhile shows in replay too. */
 function Pill({ page, store }: { readonly page: Page; readonly store: PageStore }): JSX.Element {
+  if (page.unread !== undefined) return <span class="pill">not shown</span>;
   if (page.address.at !== undefined) {
     return (
       <button type="button" class="chip" onClick={() => store.refine({ at: undefined })}>
