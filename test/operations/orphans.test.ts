@@ -136,7 +136,9 @@ async function killServer(folder: string): Promise<void> {
 
 it('an engine core whose server and runner were killed is seen as left by its rank, and ended by name', async () => {
   const { core, folder } = await rankWithCore('tiny-r0');
-  expect(holderOf(await seen(), core)?.owner).toEqual({ kind: 'rank', name: 'tiny-r0' });
+  const first = await seen();
+  const text = JSON.stringify([core, first.holders], undefined, 1);
+  expect(holderOf(first, core)?.owner, text).toEqual({ kind: 'rank', name: 'tiny-r0' });
   await killServer(folder);
   const facts = await seen();
   expect(holderOf(facts, core)?.owner).toMatchObject({

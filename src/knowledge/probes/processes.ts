@@ -35,11 +35,17 @@ fi
 # before each is one that it cannot know.
 at=$R/proc
 [ -n "$1" ] && [ -n "$FL_MARK" ] && ln -s "$R/proc" "$1/$FL_MARK" 2>/dev/null && at=$1/$FL_MARK
+# A process that ends while it is read makes mawk end, too, with what it had not told yet: then all is read once more.
+whole() {
+  tries=0
+  until told=$("$@"); do tries=$((tries + 1)); [ $tries -lt 9 ] || break; done
+  printf '%s\n' "$told"
+}
 # Of the pids in $1 their cgroup, whether their environment can be read, and their arguments; of those in $2 the
 # arguments alone. One that has ended meanwhile leaves nothing.
 details() {
   set -- "$1" "$2" $(for p in $1 $2; do printf '%s/%s/cmdline ' "$at" "$p"; done)
-  [ $# -gt 2 ] || return
+  [ $# -gt 2 ] || return 0
   asked=" $1 "
   shift 2
   head -v -c 4000 "$@" | tr '\000-\011\013-\037\177' '\001                               ' | awk -v at="==> $at/" -v asked="$asked" -v proc="$R/proc" '
@@ -62,7 +68,7 @@ details() {
     END { tell() }'
 } 2>/dev/null
 # First the pids that matter, then who listens, then all that run:
-table=$(ports | awk -v large=${String(LARGE_KIB)} '
+everyone() { ports | awk -v large=${String(LARGE_KIB)} '
   function want(pid) { if (!(pid in wanted)) { wanted[pid] = 1; pids = pids pid " " } }
   BEGIN { for (i = 1; i < ARGC; i++) dirs[i] = ARGV[i]; count = ARGC - 1; ARGC = 1 }
   NR > 2000 { next }
@@ -105,13 +111,14 @@ table=$(ports | awk -v large=${String(LARGE_KIB)} '
     }
     print pids
     for (i = 1; i <= k; i++) print out[i]
-  }' "$R/proc"/[0-9]* 2>/dev/null)
+  }' "$R/proc"/[0-9]* 2>/dev/null; }
+table=$(whole everyone)
 seen=${'$'}{table%%
 *}
 table=${'$'}{table#*
 }
 printf '%s\n' "$table"
-first=$(details "$seen" '')
+first=$(whole details "$seen" '')
 printf '%s\n' "$first"
 echo D
 apps=$(smi --query-compute-apps=pid,gpu_uuid,used_memory,process_name --format=csv,noheader,nounits); rc=$?
@@ -141,7 +148,7 @@ above=$(printf '%s\n' "$table" | awk -v seen="$seen" '
       }
     }
   }')
-second=$(details "$fresh" "$above")
+second=$(whole details "$fresh" "$above")
 printf '%s\n' "$second"
 echo B
 # The runner of a rank marks all that it starts: whatever outlives it is known by that, and by the folder as this
@@ -194,7 +201,7 @@ third=
 case $shown in
   *MainPID=[1-9]*)
     printf '%s\n' "$shown"
-    third=$(details "$(printf '%s\n' "$shown" | awk -v seen=" $seen " '
+    third=$(whole details "$(printf '%s\n' "$shown" | awk -v seen=" $seen " '
       /^[UV] MainPID=[1-9][0-9]*$/ { pid = $0; sub(/.*=/, "", pid); if (!index(seen, " " pid " ")) printf "%s ", pid }')" '')
     printf '%s\n' "$third" ;;
   *) printf '%s\n' "$shown" ;;
