@@ -22,7 +22,8 @@ const LINGER_MS = 300;
 /**
  * One command over one session of an open connection. Its answer comes with its frame; the session itself, which `keep`
  * hears of, may last a little longer. A host that says nothing at first is asked whether it is still there: the session
- * would wait for minutes where an open connection leads to nobody any more. Rejects with the signal's reason, after the child was told to end.
+ * would wait for minutes where an open connection leads to nobody any more. Rejects with the signal's reason, after the
+ * child was told to end.
  */
 export function runSession(
   connection: Connection,
