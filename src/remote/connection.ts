@@ -14,6 +14,7 @@ type Symptom = Seen & { readonly unclear?: boolean };
 
 /** Logins through one jump host at once: sshd begins to drop them at ten (MaxStartups). */
 const LOGINS_THROUGH_ONE = 8;
+/** Questions about hosts behind one jump host at once: each is a session there. */
 const ASKS = 4;
 const TRIES = 4;
 /** Found only after a long wait. */

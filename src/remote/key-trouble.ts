@@ -22,11 +22,14 @@ export async function keyWithPassphrase(
   return undefined;
 }
 
-/** Whatever the user's own configuration there says: no open connection is taken or left, and nothing is lent. */
-const ALONE = [
+/** Whatever the user's own configuration says: no open connection is taken or left, nothing is lent, nobody is trusted. */
+export const ALONE = [
   ...['-S', 'none', '-o', 'ControlMaster=no', '-o', 'ForwardAgent=no', '-o', 'ClearAllForwardings=yes'],
   ...['-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null', '-o', 'UpdateHostKeys=no'],
 ];
+
+/** No key is shown either: what is met on the way is all that is to be learned. */
+export const NO_KEY = ['-o', 'PreferredAuthentications=none'];
 
 /**
  * What the jump host's own ssh meets on the way to the node: `with-its-key` whether that gets in where ours does not
@@ -41,7 +44,7 @@ export async function askJump(
 ): Promise<{ readonly getsIn: boolean; readonly text: string } | undefined> {
   const words = [
     ...['ssh', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=5', ...ALONE, '-p', String(place.port)],
-    ...(how === 'no-key' ? ['-o', 'PreferredAuthentications=none'] : []),
+    ...(how === 'no-key' ? NO_KEY : []),
     ...(place.user === '' ? [] : ['-l', place.user]),
     ...['--', place.host, 'true'],
   ];

@@ -1,7 +1,7 @@
 import type { Unreachable } from '../domain/command.ts';
 import { classify, failureOf } from './classify.ts';
 import type { Connection, ConnectionOptions } from './connection.ts';
-import { askJump } from './key-trouble.ts';
+import { ALONE, askJump, NO_KEY } from './key-trouble.ts';
 import { firstKnown } from './limit.ts';
 import { type Place, placeOf } from './place.ts';
 import { runLocal } from './ssh-child.ts';
@@ -21,12 +21,6 @@ export const ANSWERS_NOTHING: ReadonlySet<string> = new Set([
   'timeout-connect',
   'jump-unreachable',
 ]);
-/** A login that shows whether anybody answers, and goes no further: past the open connection, and trusting nothing. */
-const KNOCK = [
-  ...['-S', 'none', '-o', 'ControlPath=none', '-o', 'PreferredAuthentications=none', '-n'],
-  ...['-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null', '-o', 'UpdateHostKeys=no'],
-];
-
 /**
  * Tries the way to a host beside any open connection: what it meets; undefined where nothing stops it, or where that
  * could not be found out. A host behind a jump host is asked by that one, while the jump host itself is knocked at.
@@ -40,7 +34,10 @@ export async function knock(
   const place = await placeOf(connection, signal);
   if (via === undefined) {
     const timeoutMs = (options.connectTimeoutSeconds + 2) * 1000;
-    const { stderr } = await runLocal(connection.argv(KNOCK).concat('true'), { signal, timeoutMs });
+    const { stderr } = await runLocal(connection.argv([...ALONE, ...NO_KEY, '-n']).concat('true'), {
+      signal,
+      timeoutMs,
+    });
     const { why } = classify(stderr, '');
     return ANSWERS_NOTHING.has(why) ? failureOf({ why, atJump: false }, place, stderr) : undefined;
   }
